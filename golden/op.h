@@ -1,0 +1,133 @@
+/* op.h - what the suite knows of an op: its parameters, tensors, cases, inputs and reference.
+ *
+ * One `const struct sb_op` per op, in the file of the op's name (golden/e8m0_upcast.c beside
+ * ref/e8m0_upcast.c and gpu/e8m0_upcast.cu). harness/ops.c joins it with the op's GPU variants in one row.
+ */
+#ifndef SAMEBITS_GOLDEN_OP_H
+#define SAMEBITS_GOLDEN_OP_H
+
+#include "error.h"
+#include "../ref/types.h"
+
+enum { SB_MAX_PARAMS = 24, SB_MAX_TENSORS = 12, SB_ID_SIZE = 224, SB_TEXT_SIZE = 128 };
+
+/* ---- parameters --------------------------------------------------------------------------------- */
+
+enum sb_param_kind { SB_PARAM_INT, SB_PARAM_ENUM, SB_PARAM_TEXT };
+
+struct sb_param_spec {
+    const char *name; /* as in the id and as the root attribute of the golden file */
+    enum sb_param_kind kind;
+    const char *standard;        /* default as text; NULL: required, and always printed in the id */
+    const char *const *choices;  /* ENUM: NULL-terminated; the value is the index */
+    int64_t min, max;            /* INT */
+    const char *help;            /* one line */
+};
+
+struct sb_param {
+    int64_t value;            /* INT: the number; ENUM: the index */
+    char text[SB_TEXT_SIZE];  /* canonical text, for every kind */
+};
+
+/* ---- cases -------------------------------------------------------------------------------------- */
+
+/* Suites a case belongs to. A case of smoke or seed need not be in standard. */
+enum sb_suite { SB_SMOKE = 1, SB_STANDARD = 2, SB_SEED = 4 };
+
+struct sb_case_row {
+    const char *call;   /* "N=512,topk=4,E=8": the parameters, without the op */
+    unsigned suites;    /* bits of enum sb_suite */
+    const char *reason; /* one line: which bug it hunts */
+};
+
+struct sb_op;
+
+/* A case is a call: op and parameters. The id is "op/name=value,...": parameters in the spec's order, those at
+ * their default left out, required ones always there. It is printed, accepted back, used as the path of the
+ * golden file (id + ".h5") and hashed into the seed, so it never changes meaning. */
+struct sb_case {
+    const struct sb_op *op;
+    struct sb_param param[SB_MAX_PARAMS]; /* in the order of op->params */
+    char id[SB_ID_SIZE];
+    char reason[256];
+    unsigned suites; /* 0 for a call that no suite lists */
+    uint64_t seed;   /* first 8 bytes, little endian, of SHA-256(id) */
+};
+
+int64_t sb_case_int(const struct sb_case *c, const char *name);      /* INT or ENUM value; aborts on an unknown name */
+const char *sb_case_text(const struct sb_case *c, const char *name); /* canonical text of any kind */
+
+/* ---- data --------------------------------------------------------------------------------------- */
+
+/* The tensors of one case, in host memory. Inputs and outputs stand in the order of op->inputs and
+ * op->outputs; an optional tensor that the case lacks has data == NULL and rank 0. Owns all `data` (malloc). */
+struct sb_data {
+    struct sb_tensor in[SB_MAX_TENSORS];
+    struct sb_tensor out[SB_MAX_TENSORS];
+    struct sb_status status; /* the reference's */
+};
+
+void sb_data_free(struct sb_data *d);
+void sb_tensors_free(struct sb_tensor *t, int n); /* frees data, sets it NULL */
+/* Sets up a dense tensor and allocates it (at least one byte). False with err when memory is short. */
+bool sb_tensor_alloc(struct sb_tensor *t, const char *name, enum sb_dtype dtype, int rank, const int64_t *shape, struct sb_error *err);
+
+struct sb_tensor_spec {
+    const char *name;        /* the contract's name; HDF5 dataset name */
+    const char *description; /* one line: meaning, units; goes into the file */
+    bool optional;
+};
+
+/* ---- the op ------------------------------------------------------------------------------------- */
+
+struct sb_op {
+    const char *name;
+    const char *contract;      /* "e8m0_upcast"; for wgrad also names the arithmetic: "wgrad_varlen_k/tc-bf16-k16-f25" */
+    int contract_version;
+    const char *summary;       /* one line for `list` and `info` */
+    const struct sb_param_spec *params;   /* ends with name == NULL */
+    const struct sb_tensor_spec *inputs;  /* ends with name == NULL */
+    const struct sb_tensor_spec *outputs; /* ends with name == NULL */
+    const struct sb_case_row *cases;      /* ends with call == NULL */
+
+    /* Checks that need several parameters together (sizes, combinations): false with err = what to change. */
+    bool (*validate)(const struct sb_case *c, struct sb_error *err);
+
+    /* Fills d->in from the seed. Strided tensors are allocated with their gaps; a gap holds 0xA5 bytes. */
+    bool (*generate)(const struct sb_case *c, struct sb_data *d, struct sb_error *err);
+
+    /* Computes d->out and d->status from d->in with the reference. On a rejection d->out describes buffers of
+     * the largest size the call could have written, with data == NULL. */
+    bool (*reference)(const struct sb_case *c, struct sb_data *d, struct sb_error *err);
+
+    /* Optional. Do `out` (same order as d->out, host memory) satisfy the contract's relations, in whatever
+     * order? Says so, or names the first violation in `why`. */
+    bool (*relations)(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, char *why, size_t why_size);
+
+    /* Optional. The id of a call to be made first in the same buffers (a large call, then this one), or NULL. */
+    const char *(*prelude)(const struct sb_case *c, char *id, size_t size);
+};
+
+int sb_op_input_count(const struct sb_op *op);
+int sb_op_output_count(const struct sb_op *op);
+
+/* The ops a program knows, joined in harness/ops.c and handed down: golden/ holds no list of its own. */
+struct sb_op_list {
+    const struct sb_op *const *op;
+    int count;
+};
+
+/* ---- case.c ------------------------------------------------------------------------------------- */
+
+/* Reads "op/name=value,..." in any order, fills in defaults, checks ranges and validate(), makes the canonical
+ * id and the seed. An unknown op, parameter or choice is SB_EXIT_BAD_INPUT and names near misses. A call that a
+ * suite lists gets that row's reason and suites. */
+bool sb_case_parse(struct sb_case *c, const struct sb_op_list *ops, const char *id, struct sb_error *err);
+
+/* Row `i` of op->cases as a case. */
+bool sb_case_from_row(struct sb_case *c, const struct sb_op *op, int i, struct sb_error *err);
+
+/* Edit distance, for near misses. */
+int sb_edit_distance(const char *a, const char *b);
+
+#endif

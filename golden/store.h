@@ -1,0 +1,34 @@
+/* store.h - one golden file: an HDF5 file per case, readable with h5dump and h5py alone.
+ *
+ * Root attributes: op, contract, contract_version, case (the id), reason, seed (u64), generator
+ * ("philox4x32-10/1"), status ("ok", "duplicate_expert", ...), status_where (i64[3]), ignored_ids (i64), and each
+ * parameter under its own name (INT as i64, ENUM and TEXT as a string; switches such as `accumulate` are INT 0/1).
+ * /inputs/NAME and /outputs/NAME: logical, dense arrays at native little-endian width; a strided tensor's strides
+ * are parameters of the case. Dataset attributes: dtype ("bf16", "e8m0", "f32", ...), description, sha256 (of the
+ * logical bytes, hex). Absent optional tensors and the outputs of a rejected call have no dataset.
+ * Chunked, shuffle + deflate + fletcher32, no time stamps: the same library writes the same file twice.
+ */
+#ifndef SAMEBITS_GOLDEN_STORE_H
+#define SAMEBITS_GOLDEN_STORE_H
+
+#include "op.h"
+
+enum { SB_SHA256_HEX = 65 };
+
+/* Digest of one tensor's logical bytes (gaps left out), lower-case hex. Empty string when absent. */
+void sb_tensor_sha256(const struct sb_tensor *t, char hex[SB_SHA256_HEX]);
+bool sb_file_sha256(const char *path, char hex[SB_SHA256_HEX], struct sb_error *err);
+
+/* Writes path.tmp-PID beside `path`, flushes it to disk and renames it. Creates missing folders. */
+bool sb_store_write(const char *path, const struct sb_case *c, const struct sb_data *d, struct sb_error *err);
+
+/* Opens, checks every attribute, dtype, shape and digest, and fills in the case and the data (strided inputs laid
+ * out with their gaps, as generate() does). Errors (SB_EXIT_BAD_INPUT) name file and dataset: not HDF5, truncated,
+ * a newer contract, missing dataset, wrong dtype or shape, a digest that does not match. */
+bool sb_store_read(const char *path, const struct sb_op_list *ops, struct sb_case *c, struct sb_data *d, struct sb_error *err);
+
+/* The outputs alone, from a file that may hold a candidate's outputs only (no attributes but those that are
+ * there): for `diff`. Missing datasets leave data == NULL; extra ones are named in err. No digests demanded. */
+bool sb_store_read_outputs(const char *path, const struct sb_op *op, struct sb_tensor *out, struct sb_error *err);
+
+#endif

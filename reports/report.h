@@ -1,0 +1,93 @@
+/* report.h - the report model: what ran, what it found, what did not run. Knows nothing of how results were made. */
+#ifndef SAMEBITS_REPORTS_REPORT_H
+#define SAMEBITS_REPORTS_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* In order of severity: the worst outcome of a set is the largest. */
+enum sb_outcome {
+    SB_PASS,    /* executed, every byte compared and equal */
+    SB_SKIP,    /* this hardware or build cannot, with the reason */
+    SB_NOT_RUN, /* could have, was not, with the reason */
+    SB_FAIL,    /* executed and wrong, crashed, hung, or overran */
+    SB_OUTCOME_COUNT
+};
+const char *sb_outcome_name(enum sb_outcome outcome); /* "PASS", "SKIP", "NOT RUN", "FAIL" */
+
+enum { SB_MAX_SAMPLES = 8 };
+
+struct sb_sample {
+    char index[64];               /* "[e=1, m=0, n=17]" or "[4711]" */
+    char expected[64], actual[64]; /* hex and number: "0x3f800000 (1)" */
+    char distance[32];            /* units in the last place, or "" */
+};
+
+struct sb_result {
+    char case_id[256];
+    char op[32];
+    char variant[32]; /* "ref", "relations", "fused", ... */
+    char device[96];  /* "cpu", or "0: NVIDIA H200 (sm_90)" */
+    enum sb_outcome outcome;
+    char judge[48];   /* what it was compared with: "stored golden", "committed digests", "reference" */
+    char detail[1024]; /* FAIL: what, SKIP and NOT RUN: why; empty for PASS */
+    int64_t bytes_compared;
+    int64_t elements, mismatches; /* of the first tensor that differs */
+    char tensor[40];              /* that tensor, or "" */
+    char pattern[160];            /* a hint: "one row: e=1 m=3", ... */
+    struct sb_sample sample[SB_MAX_SAMPLES];
+    int samples;
+    int64_t ignored_ids; /* warnings of the op */
+    int64_t launches;    /* kernels launched by one call; -1 unknown */
+    double seconds;      /* wall time of executing and comparing, not a benchmark */
+    char repeat[512];    /* the command that repeats only this */
+};
+
+/* One line of the ledger: a path and what became of it. */
+struct sb_ledger {
+    char op[32], variant[32], target[24]; /* target: "sm_90a", "cpu", ... */
+    bool compiled;
+    int64_t executed, passed, failed; /* cases, here */
+    char note[160];                   /* why not, where executed == 0 */
+};
+
+struct sb_report {
+    char version[32], commit[48]; /* commit ends in "-dirty" where the tree was */
+    char compiler[96], cuda_compiler[96], targets[256];
+    char contracts[256]; /* "e8m0_upcast 1, ..." */
+    char suites[128], device[256], driver[64], host[128], started[32];
+    char command[512];
+    int results, ledgers;
+    struct sb_result *result;
+    struct sb_ledger *ledger;
+    int64_t count[SB_OUTCOME_COUNT];
+    int exit_status;
+    char verdict[256]; /* one line */
+    bool finished;     /* false: the run was cut short, no verdict */
+};
+
+void sb_report_free(struct sb_report *r);
+bool sb_report_add(struct sb_report *r, const struct sb_result *result);        /* copies; false: no memory */
+bool sb_report_add_ledger(struct sb_report *r, const struct sb_ledger *ledger);
+
+/* JSON Lines: {"record":"begin",...}, one {"record":"result",...} a line flushed as it comes, {"record":"ledger",...}
+ * lines, and last {"record":"end","exit_status":..,"verdict":..}. No end record, no verdict. */
+void sb_jsonl_begin(FILE *f, const struct sb_report *r);
+void sb_jsonl_result(FILE *f, const struct sb_result *result);
+void sb_jsonl_end(FILE *f, const struct sb_report *r);
+/* Reads a JSON Lines report back. False with a text in `why` (bad line, no begin record). finished is false
+ * where the end record is missing. */
+bool sb_jsonl_read(FILE *f, struct sb_report *r, char *why, size_t why_size);
+/* One result from one line, as sb_jsonl_result writes it. */
+bool sb_jsonl_parse_result(const char *line, struct sb_result *result, char *why, size_t why_size);
+
+/* Markdown for a pull request: failures first, then the ledger of what was not executed, then the passes folded.
+ * Never above `limit` bytes (GitHub: 65536 for a comment): cut with a count of what was left out. */
+bool sb_markdown(FILE *f, const struct sb_report *r, size_t limit);
+
+/* The terminal: one block a failure (bounded), a table of op x variant, the ledger, the verdict. */
+void sb_terminal(FILE *f, const struct sb_report *r, bool colour);
+void sb_terminal_failure(FILE *f, const struct sb_result *result, bool colour);
+
+#endif
