@@ -1,0 +1,12 @@
+# Each tests/test_LAYER_*.c is one Check program, linked with its layer and what lies below it.
+pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
+enable_testing()
+file(GLOB test_sources CONFIGURE_DEPENDS tests/test_*.c)
+foreach(source IN LISTS test_sources)
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "^test_([a-z]+).*$" "\\1" layer ${name})
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE samebits_${layer} PkgConfig::CHECK)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "CK_DEFAULT_TIMEOUT=120" TIMEOUT 600)
+endforeach()
