@@ -22,6 +22,12 @@ extern const char *const sb_bf16_dist_names[SB_DIST_COUNT + 1]; /* NULL-terminat
 
 uint16_t sb_bf16_draw(enum sb_bf16_dist dist, const struct sb_rng *rng, uint64_t i);
 
+/* Element (k, column) of a factor [*, columns] of a product summed along k. As sb_bf16_draw at k * columns + column,
+ * except that under CANCEL and HUGE rows stand in pairs: the second has the first's values, one unit in the last
+ * place aside in half of them, and, where `negate` (one of the two factors), the opposite sign. */
+uint16_t sb_bf16_draw_along_k(enum sb_bf16_dist dist, const struct sb_rng *rng, int64_t k, int64_t column,
+                              int64_t columns, bool negate);
+
 /* f32 bits for probabilities and gradients. */
 enum sb_f32_dist {
     SB_F32_UNIT,    /* [0, 1) */
@@ -44,5 +50,7 @@ enum sb_scale_dist {
 extern const char *const sb_scale_dist_names[SB_SCALE_COUNT + 1];
 
 uint8_t sb_scale_draw(enum sb_scale_dist dist, const struct sb_rng *rng, uint64_t i);
+/* out[j] = sb_scale_draw(dist, rng, first + j), sixteen bytes a Philox block. */
+void sb_scale_fill(enum sb_scale_dist dist, const struct sb_rng *rng, uint64_t first, int64_t count, uint8_t *out);
 
 #endif

@@ -60,23 +60,44 @@ const char *sb_case_text(const struct sb_case *c, const char *name); /* canonica
 /* ---- data --------------------------------------------------------------------------------------- */
 
 /* The tensors of one case, in host memory. Inputs and outputs stand in the order of op->inputs and
- * op->outputs; an optional tensor that the case lacks has data == NULL and rank 0. Owns all `data` (malloc). */
+ * op->outputs; an optional tensor that the case lacks has its name, data == NULL and rank 0. Owns all `data` (malloc). */
 struct sb_data {
     struct sb_tensor in[SB_MAX_TENSORS];
     struct sb_tensor out[SB_MAX_TENSORS];
     struct sb_status status; /* the reference's */
 };
 
+/* Empties `d` and names its inputs, so that an absent one can be told by name. generate() begins with it. */
+void sb_data_start(struct sb_data *d, const struct sb_op *op);
 void sb_data_free(struct sb_data *d);
 void sb_tensors_free(struct sb_tensor *t, int n); /* frees data, sets it NULL */
 /* Sets up a dense tensor and allocates it (at least one byte). False with err when memory is short. */
 bool sb_tensor_alloc(struct sb_tensor *t, const char *name, enum sb_dtype dtype, int rank, const int64_t *shape, struct sb_error *err);
+
+/* The same for a rank-2-or-more tensor with strides (in elements; 0: dense, 1). Every byte of the span starts as
+ * SB_GAP_BYTE, so what is not written afterwards is a gap. */
+bool sb_tensor_alloc_strided(struct sb_tensor *t, const char *name, enum sb_dtype dtype, int rank, const int64_t *shape,
+                             int64_t row_stride, int64_t col_stride, struct sb_error *err);
+enum { SB_GAP_BYTE = 0xA5 };
+/* Describes an output that has no bytes: the buffer a rejected call would have been given. */
+void sb_tensor_describe(struct sb_tensor *t, const char *name, enum sb_dtype dtype, int rank, const int64_t *shape);
+
+/* Elements from which on generating in parallel pays: below, waking the threads costs more. */
+enum { SB_PARALLEL_FROM = 1 << 14 };
 
 struct sb_tensor_spec {
     const char *name;        /* the contract's name; HDF5 dataset name */
     const char *description; /* one line: meaning, units; goes into the file */
     bool optional;
 };
+
+/* A size that follows from the parameters (T of a jagged axis, S of a column count), so that a reader of a golden
+ * file finds every name of the contract as a root attribute. */
+struct sb_derived {
+    const char *name; /* the contract's name, static storage; never the name of a parameter */
+    int64_t value;
+};
+enum { SB_MAX_DERIVED = 8 };
 
 /* ---- the op ------------------------------------------------------------------------------------- */
 
@@ -106,6 +127,18 @@ struct sb_op {
 
     /* Optional. The id of a call to be made first in the same buffers (a large call, then this one), or NULL. */
     const char *(*prelude)(const struct sb_case *c, char *id, size_t size);
+
+    /* Optional. The strides of input `index`, in elements, as the parameters give them (0: dense, 1), so that a
+     * stored dense array can be laid out again with its gaps, as generate() does. NULL: every input is dense. */
+    void (*strides)(const struct sb_case *c, int index, int64_t *row_stride, int64_t *col_stride);
+
+    /* Optional, called before validate(). Gives a parameter that stands for "the natural size" (R=-1) the number
+     * meant, in `value` alone: text and id keep what was written. Never called twice for one case. */
+    void (*resolve)(struct sb_case *c);
+
+    /* Optional. Sizes known from the parameters alone, each written as one more i64 root attribute. Fills at most
+     * `max` entries of `out` and returns how many. Sizes that depend on drawn values (TK, TKP) are outputs. */
+    int (*derived)(const struct sb_case *c, struct sb_derived *out, int max);
 };
 
 int sb_op_input_count(const struct sb_op *op);
@@ -126,6 +159,9 @@ bool sb_case_parse(struct sb_case *c, const struct sb_op_list *ops, const char *
 
 /* Row `i` of op->cases as a case. */
 bool sb_case_from_row(struct sb_case *c, const struct sb_op *op, int i, struct sb_error *err);
+
+/* Prints the canonical id of c->op and c->param. False when it does not fit. */
+bool sb_case_print(const struct sb_case *c, char *id, size_t size);
 
 /* Edit distance, for near misses. */
 int sb_edit_distance(const char *a, const char *b);

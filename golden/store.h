@@ -5,7 +5,10 @@
  * parameter under its own name (INT as i64, ENUM and TEXT as a string; switches such as `accumulate` are INT 0/1).
  * /inputs/NAME and /outputs/NAME: logical, dense arrays at native little-endian width; a strided tensor's strides
  * are parameters of the case. Dataset attributes: dtype ("bf16", "e8m0", "f32", ...), description, sha256 (of the
- * logical bytes, hex). Absent optional tensors and the outputs of a rejected call have no dataset.
+ * logical bytes, hex). Absent optional tensors and the outputs of a rejected call have no dataset. The op's derived
+ * sizes (T, ...) are i64 root attributes too. /outputs has one attribute for each output, its layout as text
+ * ("f32[64,32]"), which for a rejected call describes the largest buffers it could have written: sb_store_read fills
+ * those in with data == NULL, as the reference does.
  * Chunked, shuffle + deflate + fletcher32, no time stamps: the same library writes the same file twice.
  */
 #ifndef SAMEBITS_GOLDEN_STORE_H
@@ -14,6 +17,9 @@
 #include "op.h"
 
 enum { SB_SHA256_HEX = 65 };
+
+/* Name and version of the input generator, as golden files and manifests carry it. */
+extern const char sb_generator_name[];
 
 /* Digest of one tensor's logical bytes (gaps left out), lower-case hex. Empty string when absent. */
 void sb_tensor_sha256(const struct sb_tensor *t, char hex[SB_SHA256_HEX]);
@@ -28,7 +34,8 @@ bool sb_store_write(const char *path, const struct sb_case *c, const struct sb_d
 bool sb_store_read(const char *path, const struct sb_op_list *ops, struct sb_case *c, struct sb_data *d, struct sb_error *err);
 
 /* The outputs alone, from a file that may hold a candidate's outputs only (no attributes but those that are
- * there): for `diff`. Missing datasets leave data == NULL; extra ones are named in err. No digests demanded. */
+ * there): for `diff`. Missing datasets leave data == NULL; an extra one is an error that names it. An unmarked u16 is
+ * read as bf16. No digests are demanded, and stale ones (a golden file edited in place) not looked at. */
 bool sb_store_read_outputs(const char *path, const struct sb_op *op, struct sb_tensor *out, struct sb_error *err);
 
 #endif

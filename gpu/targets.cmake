@@ -74,5 +74,6 @@ else()
   add_library(samebits_gpu STATIC ${gpu_sources})
   target_link_libraries(samebits_gpu PUBLIC samebits_ref)
 endif()
+list(JOIN SAMEBITS_CUDA_TARGETS "," targets_text)
 target_compile_definitions(samebits_gpu PUBLIC
-  SAMEBITS_CUDA_TARGETS="${SAMEBITS_CUDA_TARGETS}" SAMEBITS_CUDA_COMPILER="${SAMEBITS_CUDA_COMPILER}")
+  SAMEBITS_CUDA_TARGETS="${targets_text}" SAMEBITS_CUDA_COMPILER="${SAMEBITS_CUDA_COMPILER}")

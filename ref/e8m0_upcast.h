@@ -17,7 +17,7 @@ uint16_t sb_e8m0_bf16_bits(uint8_t scale, enum sb_e8m0_semantics semantics);
 /* out[i] = upcast of scale[i], dense, in logical order. `scale` is a u8/e8m0 tensor of rank 0..4 whose
  * rows may be strided (row_stride >= last extent). `out` holds sb_tensor_count(scale) elements of
  * out_dtype (SB_F32: u32 bits, SB_BF16: u16 bits). Rejects (SB_BAD_ARGUMENT) a short row stride (1), a
- * column stride other than 0 or 1 (2) or another out_dtype (3). */
+ * column stride other than 0 or 1 (2), another out_dtype (3) or semantics (4); where = that number and the value. */
 struct sb_status sb_ref_e8m0_upcast(const struct sb_tensor *scale, enum sb_e8m0_semantics semantics,
                                     enum sb_dtype out_dtype, void *out);
 

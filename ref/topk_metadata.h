@@ -36,7 +36,7 @@ struct sb_topk_out {
     int64_t TK, TKP, pad_rows;
 };
 
-/* The checks that need only the arguments, in this order: topk, experts, block, counts_align, idx_dtype, order
+/* The checks that need only the arguments, in this order: n, topk, experts, block, counts_align, idx_dtype, order
  * (SB_BAD_ARGUMENT, where = 1 n, 2 topk, 3 experts, 4 block, 5 counts_align, 6 idx_dtype, 7 order; and the
  * value), then n * topk > INT32_MAX (SB_TOO_LARGE). Reads no array; host-side code of the kernels calls it too. */
 struct sb_status sb_topk_check_args(const struct sb_topk_args *args);
@@ -47,14 +47,17 @@ int64_t sb_topk_padded_offsets(const int64_t *count, int64_t experts, int64_t bl
 
 /* Validates everything and finds the sizes. Precedence: arguments, then the lowest duplicate, then the lowest
  * count mismatch, then TKP > INT32_MAX. status.ignored is filled in for SB_OK as for a rejection found after
- * the indices were read. `count` (may be NULL) receives valid slots per expert. */
+ * the indices were read. `count` (may be NULL) receives valid slots per expert. On rejection count, TK and TKP
+ * keep the values they had. */
 struct sb_status sb_ref_topk_count(const struct sb_topk_args *args, int64_t *count, int64_t *TK, int64_t *TKP);
 
 /* The op. `out` arrays are the caller's, sized by sb_ref_topk_count. On rejection nothing is written. */
 struct sb_status sb_ref_topk_metadata(const struct sb_topk_args *args, struct sb_topk_out *out);
 
-/* The relations both orders must satisfy (contract section 2): tells a candidate that is right in another
- * order from one that is wrong. True if all hold; otherwise `why` names the first violation. */
+/* The relations that every right result satisfies, whatever its order of slots inside a token and of tokens inside
+ * an expert: tells a candidate that is right in another order from one that is wrong. True if all hold; otherwise
+ * `why` (NUL-terminated) names the first violation. `out` is not trusted: any value in it is safe, sizes
+ * included; its arrays must have the sizes that sb_ref_topk_count gives for `args`. */
 bool sb_topk_relations(const struct sb_topk_args *args, const struct sb_topk_out *out, char *why, size_t why_size);
 
 #ifdef __cplusplus

@@ -50,8 +50,10 @@ enum sb_code {
     SB_COUNT_MISMATCH,   /* where = expert, count given, count found: the lowest expert */
     SB_TOO_LARGE,        /* where = the size, the limit: an output value or length would not fit i32 */
     SB_GATHER_RANGE,     /* where = position, index found there, limit: the lowest position */
-    SB_SEGMENT_ORDER,    /* where = e, cu[e], cu[e+1] (descending), or E, cu[E], T (past the end), or 0, cu[0], 0 (negative) */
-    SB_ALIGNMENT,        /* where = which (1 M, 2 N, 3 ld_dy, 4 ld_x, 5 dy, 6 x, 7 dw, 8 main_grad), value, multiple demanded */
+    SB_SEGMENT_ORDER,    /* where = e, cu[e], cu[e+1] (descending), or E, cu[E], T (past the end), or 0, cu[0], 0
+                            (negative) */
+    SB_ALIGNMENT,        /* where = which (1 M, 2 N, 3 ld_dy, 4 ld_x, 5 dy, 6 x, 7 dw, 8 main_grad), value (of a
+                            pointer: its address modulo the multiple), multiple demanded */
     SB_CARRIER_WIDTH,    /* where = S, 4: i32x4 needs a multiple of four scales a row */
     SB_BAD_ARGUMENT,     /* where = which argument, by position in the args struct from 1, its value */
     SB_CODE_COUNT

@@ -14,7 +14,7 @@ enum sb_outcome {
     SB_FAIL,    /* executed and wrong, crashed, hung, or overran */
     SB_OUTCOME_COUNT
 };
-const char *sb_outcome_name(enum sb_outcome outcome); /* "PASS", "SKIP", "NOT RUN", "FAIL" */
+const char *sb_outcome_name(enum sb_outcome outcome); /* "PASS", "SKIP", "NOT RUN", "FAIL"; anything else: "FAIL" */
 
 enum { SB_MAX_SAMPLES = 8 };
 
@@ -32,7 +32,7 @@ struct sb_result {
     enum sb_outcome outcome;
     char judge[48];   /* what it was compared with: "stored golden", "committed digests", "reference" */
     char detail[1024]; /* FAIL: what, SKIP and NOT RUN: why; empty for PASS */
-    int64_t bytes_compared;
+    int64_t bytes_compared; /* status word included: a call with empty outputs still compares that */
     int64_t elements, mismatches; /* of the first tensor that differs */
     char tensor[40];              /* that tensor, or "" */
     char pattern[160];            /* a hint: "one row: e=1 m=3", ... */
@@ -40,7 +40,7 @@ struct sb_result {
     int samples;
     int64_t ignored_ids; /* warnings of the op */
     int64_t launches;    /* kernels launched by one call; -1 unknown */
-    double seconds;      /* wall time of executing and comparing, not a benchmark */
+    double seconds;      /* wall time of executing and comparing, not a benchmark; negative or NaN: not known */
     char repeat[512];    /* the command that repeats only this */
 };
 
@@ -67,26 +67,41 @@ struct sb_report {
     bool finished;     /* false: the run was cut short, no verdict */
 };
 
+/* What a result counts as. A PASS is believed only where it compared at least one byte and found no mismatch;
+ * any other PASS, and any value outside the enum, is a FAIL. */
+enum sb_outcome sb_result_outcome(const struct sb_result *result);
+/* Makes a result honest in place: the outcome above (with what was wrong put in front of `detail`), every text
+ * terminated, `samples` in 0..SB_MAX_SAMPLES, unknown seconds -1. sb_report_add, sb_jsonl_result, the JSON Lines
+ * reader and the renderers all see results through this. */
+void sb_result_settle(struct sb_result *result);
+
+/* A report starts as {0}. Free leaves it so. Add copies (result: settled) and keeps `count`; the arrays grow only
+ * here, so do not allocate them elsewhere. False: no memory, the report is unchanged. */
 void sb_report_free(struct sb_report *r);
-bool sb_report_add(struct sb_report *r, const struct sb_result *result);        /* copies; false: no memory */
+bool sb_report_add(struct sb_report *r, const struct sb_result *result);
 bool sb_report_add_ledger(struct sb_report *r, const struct sb_ledger *ledger);
 
-/* JSON Lines: {"record":"begin",...}, one {"record":"result",...} a line flushed as it comes, {"record":"ledger",...}
- * lines, and last {"record":"end","exit_status":..,"verdict":..}. No end record, no verdict. */
+/* JSON Lines (every record and field: schema.md): {"record":"begin",...}, one {"record":"result",...} a line flushed
+ * as it comes, {"record":"ledger",...} lines, and last {"record":"end","exit_status":..,"verdict":..}. No end record,
+ * no verdict. Bytes that are not UTF-8 are written as U+FFFD. A failed write shows in ferror(f). */
 void sb_jsonl_begin(FILE *f, const struct sb_report *r);
 void sb_jsonl_result(FILE *f, const struct sb_result *result);
+/* The ledger lines and, only where r->finished, the end record, which counts the results and ledger lines of `r`. */
 void sb_jsonl_end(FILE *f, const struct sb_report *r);
-/* Reads a JSON Lines report back. False with a text in `why` (bad line, no begin record). finished is false
- * where the end record is missing. */
+/* Reads a JSON Lines report back into *r (overwritten, not freed first; the caller frees it). False with a text in
+ * `why` and *r empty: a bad line, no begin record, a newer format, or an end record that counts other lines than the
+ * file has. finished is false where the end record is missing; a last line cut in the middle is then left out. */
 bool sb_jsonl_read(FILE *f, struct sb_report *r, char *why, size_t why_size);
 /* One result from one line, as sb_jsonl_result writes it. */
 bool sb_jsonl_parse_result(const char *line, struct sb_result *result, char *why, size_t why_size);
 
 /* Markdown for a pull request: failures first, then the ledger of what was not executed, then the passes folded.
- * Never above `limit` bytes (GitHub: 65536 for a comment): cut with a count of what was left out. */
+ * Never above `limit` bytes (GitHub: 65536 for a comment): cut with a count of what was left out. False, with nothing
+ * written, where not even the verdict fits or memory ran out; false too where writing failed. */
 bool sb_markdown(FILE *f, const struct sb_report *r, size_t limit);
 
-/* The terminal: one block a failure (bounded), a table of op x variant, the ledger, the verdict. */
+/* The terminal: one block a failure (bounded), a table of op x variant, the ledger, the verdict with the meaning of
+ * the exit status as the last line. */
 void sb_terminal(FILE *f, const struct sb_report *r, bool colour);
 void sb_terminal_failure(FILE *f, const struct sb_result *result, bool colour);
 

@@ -1,6 +1,10 @@
 # Each tests/test_LAYER_*.c is one Check program, linked with its layer and what lies below it.
-pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
-enable_testing()
+# Without Check the program builds all the same; ./harness/test installs it first, and ctest without tests is an error.
+pkg_check_modules(CHECK IMPORTED_TARGET check)
+if(NOT CHECK_FOUND)
+  message(STATUS "Check: not found; the tests are left out")
+  return()
+endif()
 file(GLOB test_sources CONFIGURE_DEPENDS tests/test_*.c)
 foreach(source IN LISTS test_sources)
   get_filename_component(name ${source} NAME_WE)

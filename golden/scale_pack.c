@@ -1,0 +1,170 @@
+/* scale_pack.c - parameters, inputs and reference call of scale_pack. Contract section 3. */
+#include "ops.h"
+#include "scales.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { STREAM_RAW = 1, STREAM_GATHER = 2 };
+enum { IN_RAW, IN_GATHER };
+static const int64_t PACKED_LIMIT = INT64_C(1) << 32; /* bytes of host memory for one output */
+
+enum gather {
+    GATHER_NONE,         /* absent: identity */
+    GATHER_IDENTITY,     /* r mod N, given as an array */
+    GATHER_RANDOM,       /* any row of raw, repeats included */
+    GATHER_REVERSE,      /* last row first */
+    GATHER_REPEAT,       /* each row three times */
+    GATHER_ROW0,         /* row 0 everywhere, as padding has it */
+    GATHER_OUTSIDE,      /* random, but N in the middle and INT32_MIN at the end: rejected */
+    GATHER_NEGATIVE,     /* random, but -1 in the middle and INT32_MAX at the end: rejected */
+    GATHER_OUTSIDE_LAST, /* random, but N at the very end: rejected */
+};
+static const char *const gather_names[] = {"none", "identity", "random",   "reverse",      "repeat",
+                                           "row0", "outside",  "negative", "outside_last", NULL};
+
+static const struct sb_param_spec params[] = {
+    {"N", SB_PARAM_INT, NULL, NULL, 0, INT64_C(1) << 31, "rows of raw"},
+    {"cols", SB_PARAM_INT, NULL, NULL, 0, INT64_C(1) << 31, "columns of the scaled matrix: 32 a scale; a call takes 1 or more"},
+    {"R", SB_PARAM_INT, "-1", NULL, -1, INT32_MAX, "packed rows; -1: N"},
+    {"carrier", SB_PARAM_ENUM, "u8", sb_carrier_names, 0, 0, "how the scale bytes lie in memory"},
+    {"fill", SB_PARAM_INT, "1", NULL, 0, 255, "the byte where packed has no scale"},
+    {"gather", SB_PARAM_ENUM, "none", gather_names, 0, 0, "source row of each packed row"},
+    {"row_stride", SB_PARAM_INT, "0", NULL, 0, INT64_C(1) << 31, "carrier elements from row to row; 0: dense"},
+    {"col_stride", SB_PARAM_INT, "1", NULL, 1, INT64_C(1) << 31, "carrier elements from column to column"},
+    {"dist", SB_PARAM_ENUM, "bytes", sb_scale_dist_names, 0, 0, "the scale bytes"},
+    {NULL, SB_PARAM_INT, NULL, NULL, 0, 0, NULL},
+};
+
+static const struct sb_tensor_spec inputs[] = {
+    {"raw", "scales [N, S] as carrier elements; i32x4 holds four in a word, [N, S / 4]", false},
+    {"gather", "row of raw for each packed row [R]", true},
+    {NULL, NULL, false},
+};
+
+static const struct sb_tensor_spec outputs[] = {
+    {"packed", "scales in 128x4 tiles of 512 bytes, shown as (1, bytes)", false},
+    {NULL, NULL, false},
+};
+
+static void resolve(struct sb_case *c)
+{
+    for (int i = 0; params[i].name != NULL; i++)
+        if (strcmp(params[i].name, "R") == 0 && c->param[i].value < 0)
+            c->param[i].value = sb_case_int(c, "N");
+}
+
+static bool validate(const struct sb_case *c, struct sb_error *err)
+{
+    const int64_t r = sb_case_int(c, "R"), cols = sb_case_int(c, "cols");
+    int64_t bytes;
+    if (__builtin_mul_overflow(sb_cdiv(r, 128) * 512, sb_cdiv(cols, 128), &bytes) || bytes > PACKED_LIMIT)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "packed would take more than %" PRId64 " GiB; choose smaller R or cols",
+                       PACKED_LIMIT >> 30);
+    return sb_raw_scales_validate(c, sb_case_int(c, "N"), err);
+}
+
+static void strides(const struct sb_case *c, int index, int64_t *row_stride, int64_t *col_stride)
+{
+    *row_stride = *col_stride = 0;
+    if (index == IN_RAW)
+        sb_raw_scales_strides(c, row_stride, col_stride);
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------- */
+
+static int64_t gather_row(enum gather kind, const struct sb_rng *rng, int64_t r, int64_t n)
+{
+    if (n == 0) /* every index is outside: the call is rejected */
+        return 0;
+    switch (kind) {
+    case GATHER_IDENTITY:
+        return r % n;
+    case GATHER_REVERSE:
+        return n - 1 - r % n;
+    case GATHER_REPEAT:
+        return r / 3 % n;
+    case GATHER_ROW0:
+        return 0;
+    default:
+        return (int64_t)sb_rng_below(rng, (uint64_t)r, (uint64_t)n);
+    }
+}
+
+/* Two bad indices where the lower position has to be named. */
+static void spoil_gather(enum gather kind, int64_t n, int64_t r, int32_t *gather)
+{
+    if (r == 0 || (kind != GATHER_OUTSIDE && kind != GATHER_NEGATIVE && kind != GATHER_OUTSIDE_LAST))
+        return;
+    const int32_t limit = (int32_t)(n < INT32_MAX ? n : INT32_MAX);
+    if (kind == GATHER_OUTSIDE_LAST) {
+        gather[r - 1] = limit;
+        return;
+    }
+    gather[r - 1] = kind == GATHER_OUTSIDE ? INT32_MIN : INT32_MAX;
+    gather[r / 2] = kind == GATHER_OUTSIDE ? limit : -1;
+}
+
+static bool generate_gather(const struct sb_case *c, struct sb_tensor *gather, struct sb_error *err)
+{
+    const enum gather kind = (enum gather)sb_case_int(c, "gather");
+    const int64_t n = sb_case_int(c, "N"), r = sb_case_int(c, "R");
+    const struct sb_rng rng = {c->seed, STREAM_GATHER};
+    if (!sb_tensor_alloc(gather, "gather", SB_I32, 1, &r, err))
+        return false;
+    int32_t *rows = gather->data;
+#pragma omp parallel for schedule(static) if (r >= SB_PARALLEL_FROM)
+    for (int64_t i = 0; i < r; i++)
+        rows[i] = (int32_t)gather_row(kind, &rng, i, n);
+    spoil_gather(kind, n, r, rows);
+    return true;
+}
+
+static bool generate(const struct sb_case *c, struct sb_data *d, struct sb_error *err)
+{
+    sb_data_start(d, c->op);
+    return sb_raw_scales_generate(c, sb_case_int(c, "N"), STREAM_RAW, &d->in[IN_RAW], err) &&
+           (sb_case_int(c, "gather") == GATHER_NONE || generate_gather(c, &d->in[IN_GATHER], err));
+}
+
+/* ---- reference ---------------------------------------------------------------------------------- */
+
+static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_error *err)
+{
+    struct sb_scale_pack_args args = sb_scale_pack_args_of(c, &d->in[IN_RAW], sb_case_int(c, "N"));
+    args.gather = d->in[IN_GATHER].data;
+    args.r = sb_case_int(c, "R");
+    struct sb_tensor *packed = &d->out[0];
+    sb_packed_describe(packed, args.r, args.cols);
+    if (!sb_tensor_alloc(packed, packed->name, packed->dtype, packed->rank, packed->shape, err))
+        return false;
+    d->status = sb_ref_scale_pack(&args, packed->data);
+    if (d->status.code != SB_OK)
+        sb_tensors_free(packed, 1);
+    return true;
+}
+
+static int derived(const struct sb_case *c, struct sb_derived *out, int max)
+{
+    if (max < 1)
+        return 0;
+    out[0] = (struct sb_derived){"S", sb_scale_columns(sb_case_int(c, "cols"))};
+    return 1;
+}
+
+const struct sb_op sb_op_scale_pack = {
+    .name = "scale_pack",
+    .contract = "scale_pack",
+    .contract_version = 1,
+    .summary = "raw 1x32 scales, gathered, into the 128x4 tile layout",
+    .params = params,
+    .inputs = inputs,
+    .outputs = outputs,
+    .cases = sb_cases_scale_pack,
+    .validate = validate,
+    .generate = generate,
+    .reference = reference,
+    .strides = strides,
+    .resolve = resolve,
+    .derived = derived,
+};

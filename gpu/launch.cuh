@@ -1,0 +1,97 @@
+/* launch.cuh - the one way kernels are launched, and the few index helpers all of them use.
+ *
+ * Every launch goes through sb_launch(): it is checked, and it is counted (sb_gpu_launches). */
+#ifndef SAMEBITS_GPU_LAUNCH_CUH
+#define SAMEBITS_GPU_LAUNCH_CUH
+
+#include <cuda_runtime.h>
+
+#include "variant.h"
+
+/* Adds one to sb_gpu_launches(). Any thread. */
+extern "C" void sb_count_launch(void);
+
+/* Launches kernel(args...) and returns the error of doing so; counts it if it was launched. Arguments are converted
+ * to the kernel's own parameter types. Errors of the kernel's execution appear at the next synchronisation. */
+template <typename... Params, typename... Args>
+inline cudaError_t sb_launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                             Args... args)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+    if (error == cudaSuccess)
+        sb_count_launch();
+    return error;
+}
+
+/* ---- Results ------------------------------------------------------------------------------------------------- */
+
+inline struct sb_gpu_result sb_result_of(cudaError_t error)
+{
+    return {(int)error, sb_status_ok()};
+}
+
+inline struct sb_gpu_result sb_result_rejected(struct sb_status status)
+{
+    return {(int)cudaSuccess, status};
+}
+
+inline bool sb_result_is_ok(struct sb_gpu_result result)
+{
+    return result.cuda_error == (int)cudaSuccess && result.status.code == SB_OK;
+}
+
+/* ---- Indices ------------------------------------------------------------------------------------------------- */
+
+/* ceil(a / b) for a >= 0, b > 0. (sb_cdiv of types.h is host code.) */
+static inline __host__ __device__ int64_t sb_ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* quotient and remainder of a >= 0 by b > 0; a 32-bit division where both fit, which is several times cheaper. */
+static inline __host__ __device__ void sb_split(int64_t a, int64_t b, int64_t *quotient, int64_t *remainder)
+{
+    if ((a | b) >> 32 == 0) {
+        *quotient = (uint32_t)a / (uint32_t)b;
+        *remainder = (uint32_t)a % (uint32_t)b;
+    } else {
+        *quotient = a / b;
+        *remainder = a % b;
+    }
+}
+
+/* `bytes` rounded up to the alignment that the parts of a workspace have. */
+static inline size_t sb_workspace_part(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+static inline __host__ __device__ bool sb_is_aligned(const void *pointer, size_t bytes)
+{
+    return (uintptr_t)pointer % bytes == 0;
+}
+
+/* The grid of a kernel whose threads stride over `items` (sb_first_item, sb_item_step): a thread an item, as far as
+ * a grid reaches. The stride takes care of the rest, so no item is ever left out. */
+inline dim3 sb_stride_grid(int64_t items, int threads)
+{
+    const int64_t blocks = sb_ceil_div(items, threads);
+    return dim3((unsigned)(blocks < INT32_MAX ? blocks : INT32_MAX));
+}
+
+static __device__ __forceinline__ int64_t sb_first_item()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ __forceinline__ int64_t sb_item_step()
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* wgrad_varlen_k.h - BF16 grouped weight gradient over a jagged token axis, on the device.
+ * Contract: ref/CONTRACTS.md section 4. Plain C; reference: ref/wgrad_varlen_k.h.
+ */
+#ifndef SAMEBITS_GPU_WGRAD_VARLEN_K_H
+#define SAMEBITS_GPU_WGRAD_VARLEN_K_H
+
+#include "../ref/wgrad_varlen_k.h"
+#include "variant.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* dw[E, M, N] (dense, args->out_dtype) by mma.sync.m16n8k16: any GPU from sm_80 on for which an image was built.
+ *
+ * All pointers in `args`, `dw` and `status` are device memory owned by the caller, who keeps them alive and the
+ * inputs unchanged until `stream` (a cudaStream_t) has passed the call. `dw` may be `args->main_grad` itself (f32
+ * output, exactly in place) and must not overlap any input otherwise.
+ *
+ * Two launches, no workspace, no host synchronisation: one checks cu_seqlens and x_gather_idx and writes *status,
+ * the other computes, or leaves every byte of dw alone if the first rejected. Rows of dy and x outside every
+ * segment are never read.
+ *
+ * Returns sb_wgrad_check_args' rejections, and SB_TOO_LARGE {tiles, INT32_MAX} for more 128 x 128 output tiles
+ * than a grid holds, with nothing launched and *status untouched; cuda_error of the launches otherwise. */
+struct sb_gpu_result sb_wgrad_varlen_k_mma_sync(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
+                                                void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,466 @@
+/* check.c - the verb check: every selected case on every implementation that can run here, all bytes compared. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+
+#include "build_info.h"
+#include "device.h"
+#include "expected.h"
+#include "interrupt.h"
+#include "progress.h"
+#include "select.h"
+#include "supervise.h"
+#include "text.h"
+#include "verbs.h"
+#include "verdict.h"
+
+static const struct sb_option options[] = {
+    SB_SELECT_OPTIONS,
+    {"variant", SB_OPT_LIST, "NAME[,NAME]", NULL, 0, 0, "only these implementations ('ref' and 'relations' run on the CPU)"},
+    {"device", SB_OPT_TEXT, "auto|cpu|N|all", "auto", 0, 0, "GPU 0 if there is one; none; GPU number N; every GPU"},
+    {"golden", SB_OPT_TEXT, "DIR", NULL, 0, 0, "compare with the stored goldens of this set (its cases, where none are named)"},
+    {"timeout", SB_OPT_INT, "SECONDS", "120", 1, 86400, "limit for one implementation on one case; five times as long on the CPU"},
+    {"require", SB_OPT_LIST, "N|gpu", NULL, 0, 0, "exit 3 unless N passed; unless every op ran on a GPU"},
+    {"report", SB_OPT_TEXT, "FILE.jsonl", NULL, 0, 0, "write the report as JSON Lines, a line as each result comes"},
+    {"markdown", SB_OPT_TEXT, "FILE.md", NULL, 0, 0, "write a summary fit for a pull request"},
+    {0},
+};
+
+static const struct sb_option_table table = {
+    .verb = "check",
+    .summary = "Compare every implementation with the expected bytes, case by case",
+    .operands = "",
+    .operand_count = 0,
+    .options = options,
+    .notes = "Exit status: 0 all that ran passed and something ran; 1 a mismatch; 2 bad usage or bad input; 3 nothing could\n"
+             "run, or less than --require asked for; 130 interrupted. What did not run is listed and never counts as passed.",
+};
+
+struct check {
+    const struct sb_options *o;
+    const struct sb_op_table *ops;
+    struct sb_selection cases;
+    const char *set; /* --golden, or NULL */
+    char root[SB_PATH_SIZE];
+
+    struct sb_device device[SB_MAX_DEVICES]; /* in use */
+    int devices;
+    char no_gpu[400]; /* why devices == 0 */
+    char device_arg[SB_MAX_DEVICES][16];
+    char *worker_argv[SB_MAX_DEVICES][5];
+    struct sb_supervisor supervisor[SB_MAX_DEVICES];
+
+    struct sb_report report;
+    FILE *jsonl;
+    struct sb_progress progress;
+    int current; /* device of the job under way */
+    bool memory_short;
+    bool interrupted;
+    char bad_input[1024];
+};
+
+static bool on_cpu(const char *variant) { return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0; }
+
+/* ---- what to run ---------------------------------------------------------------------------------- */
+
+static bool wanted(const struct sb_options *o, const char *variant)
+{
+    if (!sb_option_given(o, "variant"))
+        return true;
+    for (int i = 0; sb_option_list(o, "variant", i) != NULL; i++)
+        if (sb_word_in(sb_option_list(o, "variant", i), variant))
+            return true;
+    return false;
+}
+
+static const char *deselected(void *user, const char *variant)
+{
+    const struct check *check = user;
+    return wanted(check->o, variant) ? NULL : "left out by --variant";
+}
+
+/* Offers every implementation of the selected ops; is one of them called `word`? */
+static bool variant_exists(const struct check *check, const char *word, struct sb_near *near)
+{
+    bool found = false;
+    sb_near_offer(near, "ref");
+    for (int i = 0; i < check->cases.count; i++) {
+        const struct sb_op *op = check->cases.c[i].op;
+        if (i > 0 && op == check->cases.c[i - 1].op)
+            continue;
+        found = found || strcmp(word, "ref") == 0 || (op->relations != NULL && strcmp(word, "relations") == 0);
+        for (const struct sb_variant *v = sb_op_row_find(check->ops, op->name)->variants; v->name != NULL; v++) {
+            sb_near_offer(near, v->name);
+            found = found || strcmp(word, v->name) == 0;
+        }
+    }
+    return found;
+}
+
+static bool check_variants(const struct check *check, struct sb_error *err)
+{
+    char word[32], near_text[160];
+    for (int i = 0; sb_option_list(check->o, "variant", i) != NULL; i++)
+        for (const char *cursor = sb_option_list(check->o, "variant", i); sb_next_word(&cursor, ',', word, sizeof word);) {
+            struct sb_near near = {.wanted = word};
+            if (!variant_exists(check, word, &near))
+                return sb_fail(err, SB_EXIT_BAD_INPUT, "no implementation '%s' among the selected ops%s", word,
+                               sb_near_text(&near, near_text, sizeof near_text));
+        }
+    return true;
+}
+
+/* With --golden and no other selection: the cases that the set lists. */
+static bool select_from_set(struct check *check, struct sb_error *err)
+{
+    char path[SB_PATH_SIZE];
+    struct sb_manifest m = {0};
+    snprintf(path, sizeof path, "%.1000s/manifest.json", check->set);
+    if (!sb_manifest_read(&m, path, err))
+        return false;
+    const bool named = sb_option_given(check->o, "suite") || sb_option_given(check->o, "op") || sb_option_given(check->o, "case");
+    bool ok = true;
+    if (named) {
+        ok = sb_select(&check->cases, check->ops, check->o, false, err);
+    } else {
+        snprintf(check->cases.suites, sizeof check->cases.suites, "%s", m.suite);
+        for (int i = 0; ok && i < m.count; i++) {
+            struct sb_case c;
+            ok = sb_case_parse(&c, &check->ops->list, m.entry[i].id, err) && sb_select_add(&check->cases, &c, err);
+            if (!ok)
+                sb_fail_context(err, "%s", path);
+        }
+        if (ok && check->cases.count == 0)
+            ok = sb_fail(err, SB_EXIT_BAD_INPUT, "%s lists no case", path);
+    }
+    sb_manifest_free(&m);
+    return ok;
+}
+
+/* ---- where to run --------------------------------------------------------------------------------- */
+
+static bool find_devices(struct check *check, struct sb_error *err)
+{
+    const char *text = sb_option_text(check->o, "device");
+    if (strcmp(text, "cpu") == 0) {
+        snprintf(check->no_gpu, sizeof check->no_gpu, "left out by --device cpu");
+        return true;
+    }
+    char *end = NULL;
+    errno = 0;
+    const long number = strtol(text, &end, 10);
+    const bool named = end != text && *end == '\0' && errno == 0 && number >= 0;
+    const bool all = strcmp(text, "all") == 0;
+    if (!named && !all && strcmp(text, "auto") != 0)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "--device %s: expected auto, cpu, all or the number of a GPU", text);
+    check->devices = sb_devices(check->device, check->no_gpu, sizeof check->no_gpu);
+    if (!named && !all) {
+        check->devices = check->devices > 0 ? 1 : 0;
+        return true;
+    }
+    if (check->devices == 0)
+        return sb_fail(err, SB_EXIT_NOTHING_RAN, "--device %s: %s", text, check->no_gpu);
+    for (int i = 0; named && i < check->devices; i++)
+        if (check->device[i].index == number) {
+            check->device[0] = check->device[i];
+            check->devices = 1;
+            return true;
+        }
+    return all || sb_fail(err, SB_EXIT_NOTHING_RAN, "--device %s: there is no such GPU; the driver lists %d (0 to %d)", text,
+                          check->devices, check->devices - 1);
+}
+
+static void set_up_supervisor(struct check *check, int k)
+{
+    struct sb_supervisor *s = &check->supervisor[k];
+    char **argv = check->worker_argv[k];
+    if (check->devices == 0)
+        snprintf(check->device_arg[k], sizeof check->device_arg[k], "cpu");
+    else
+        snprintf(check->device_arg[k], sizeof check->device_arg[k], "%d", check->device[k].index);
+    static char program[] = "samebits", verb[] = "worker", option[] = "--device";
+    argv[0] = program;
+    argv[1] = verb;
+    argv[2] = option;
+    argv[3] = check->device_arg[k];
+    argv[4] = NULL;
+    s->program = "/proc/self/exe";
+    s->argv = argv;
+    s->device = check->devices == 0 ? "cpu" : check->device[k].label;
+    s->needs_device = check->devices > 0;
+    s->limit_seconds = (double)sb_option_int(check->o, "timeout");
+}
+
+/* A GPU that was named must work; one that was found may turn out not to be usable, and its variants are skipped. */
+static bool open_workers(struct check *check, struct sb_error *err)
+{
+    const int workers = check->devices > 0 ? check->devices : 1;
+    const bool demanded = check->devices > 0 && strcmp(sb_option_text(check->o, "device"), "auto") != 0;
+    for (int k = 0; k < workers; k++) {
+        set_up_supervisor(check, k);
+        const enum sb_job_end started = sb_supervisor_start(&check->supervisor[k], err);
+        if (started == SB_JOB_INTERRUPTED) {
+            check->interrupted = true;
+            return true;
+        }
+        if (started != SB_JOB_DONE)
+            return false;
+        if (demanded && !check->supervisor[k].hello.usable)
+            return sb_fail(err, SB_EXIT_NOTHING_RAN, "--device %s: %s", sb_option_text(check->o, "device"),
+                           check->supervisor[k].hello.text);
+    }
+    return true;
+}
+
+/* ---- results -------------------------------------------------------------------------------------- */
+
+static void repeat_command(const struct check *check, struct sb_result *r)
+{
+    char id[SB_ID_SIZE + 64], set[512], program[256];
+    r->repeat[0] = '\0';
+    sb_append(r->repeat, sizeof r->repeat, "%s check --case %s --variant %s --device %s",
+              sb_shell_quote(check->o->program, program, sizeof program), sb_shell_quote(r->case_id, id, sizeof id), r->variant,
+              on_cpu(r->variant) ? "cpu" : check->device_arg[check->current]);
+    if (check->set != NULL)
+        sb_append(r->repeat, sizeof r->repeat, " --golden %s", sb_shell_quote(check->set, set, sizeof set));
+}
+
+static void on_result(void *user, struct sb_result *r)
+{
+    struct check *check = user;
+    if (r->outcome == SB_FAIL) {
+        repeat_command(check, r);
+        sb_progress_clear(&check->progress);
+        fprintf(stderr, "FAIL  %s  %s\n", r->case_id, r->variant);
+    }
+    check->memory_short = !sb_report_add(&check->report, r) || check->memory_short;
+    if (check->jsonl != NULL)
+        sb_jsonl_result(check->jsonl, r);
+}
+
+static void not_run(struct check *check, const struct sb_case *c, const char *variant, const char *why)
+{
+    struct sb_result r = {.outcome = SB_NOT_RUN, .launches = -1};
+    snprintf(r.case_id, sizeof r.case_id, "%s", c->id);
+    snprintf(r.op, sizeof r.op, "%s", c->op->name);
+    snprintf(r.variant, sizeof r.variant, "%s", variant);
+    snprintf(r.device, sizeof r.device, "%s",
+             on_cpu(variant) || check->devices == 0 ? "cpu" : check->device[check->current].label);
+    if (!on_cpu(variant) && check->devices == 0)
+        snprintf(r.device, sizeof r.device, "none");
+    snprintf(r.detail, sizeof r.detail, "%.1000s", why);
+    on_result(check, &r);
+}
+
+/* ---- the run -------------------------------------------------------------------------------------- */
+
+static void add_variant(struct sb_job *job, const struct sb_options *o, const char *variant)
+{
+    if (wanted(o, variant) && job->variants < SB_JOB_VARIANTS)
+        snprintf(job->variant[job->variants++], sizeof job->variant[0], "%s", variant);
+}
+
+/* What device k has to do for a case; the first one does the work on the CPU as well. */
+static void plan_job(struct check *check, const struct sb_case *c, int k, struct sb_job *job)
+{
+    memset(job, 0, sizeof *job);
+    snprintf(job->case_id, sizeof job->case_id, "%s", c->id);
+    snprintf(job->golden_root, sizeof job->golden_root, "%s", check->root);
+    if (k == 0) {
+        add_variant(job, check->o, "ref");
+        if (c->op->relations != NULL)
+            add_variant(job, check->o, "relations");
+    }
+    for (const struct sb_variant *v = sb_op_row_find(check->ops, c->op->name)->variants; v->name != NULL; v++)
+        if (check->devices > 0)
+            add_variant(job, check->o, v->name);
+        else if (wanted(check->o, v->name))
+            not_run(check, c, v->name, check->no_gpu);
+}
+
+static void run_on(struct check *check, const struct sb_case *c, int k)
+{
+    struct sb_job job;
+    struct sb_error err = {0};
+    check->current = k;
+    plan_job(check, c, k, &job);
+    if (!sb_golden_locate(c, check->set, check->root, &job)) {
+        char why[SB_PATH_SIZE + 300];
+        snprintf(why, sizeof why, "--golden %s does not hold %s.h5", check->set, c->id);
+        for (int i = 0; i < job.variants; i++)
+            not_run(check, c, job.variant[i], why);
+        return;
+    }
+    const enum sb_job_end end = sb_supervisor_run(&check->supervisor[k], &job, on_result, check, &err);
+    check->interrupted = check->interrupted || end == SB_JOB_INTERRUPTED;
+    if (end == SB_JOB_BAD_INPUT || end == SB_JOB_NO_WORKER) {
+        sb_progress_clear(&check->progress);
+        fprintf(stderr, "samebits: %s: %s\n", c->id, err.text);
+        if (check->bad_input[0] == '\0' && err.exit == SB_EXIT_BAD_INPUT)
+            snprintf(check->bad_input, sizeof check->bad_input, "%s", err.text);
+    }
+}
+
+static void run_cases(struct check *check)
+{
+    const int workers = check->devices > 0 ? check->devices : 1;
+    sb_progress_open(&check->progress, stderr, "check", check->cases.count);
+    for (int i = 0; i < check->cases.count && !check->interrupted; i++) {
+        sb_progress_step(&check->progress, i, check->cases.c[i].id);
+        for (int k = 0; k < workers && !check->interrupted; k++)
+            run_on(check, &check->cases.c[i], k);
+    }
+    if (!check->interrupted)
+        sb_progress_step(&check->progress, check->cases.count, "");
+    sb_progress_close(&check->progress);
+    for (int k = 0; k < workers; k++)
+        sb_supervisor_close(&check->supervisor[k]);
+}
+
+/* ---- the report ----------------------------------------------------------------------------------- */
+
+/* In what this run is less than it could be, or "". */
+static void partial_text(const struct check *check, char *buf, size_t size)
+{
+    buf[0] = '\0';
+    if (check->cases.filtered)
+        sb_append(buf, size, "only the %d cases that --op and --case select", check->cases.count);
+    if (sb_option_given(check->o, "variant"))
+        sb_append(buf, size, "%sonly the implementations that --variant names", buf[0] != '\0' ? ", " : "");
+    if (strcmp(sb_option_text(check->o, "device"), "cpu") == 0) {
+        struct sb_device all[SB_MAX_DEVICES];
+        char why[400];
+        const int n = sb_devices(all, why, sizeof why);
+        if (n > 0)
+            sb_append(buf, size, "%s--device cpu, with %d GPU(s) present", buf[0] != '\0' ? ", " : "", n);
+    }
+}
+
+static void command_text(const struct sb_options *o, char *buf, size_t size)
+{
+    char word[512];
+    buf[0] = '\0';
+    sb_append(buf, size, "%s %s", sb_shell_quote(o->program, word, sizeof word), o->table->verb);
+    for (int i = 0; i < o->count; i++) {
+        const struct sb_option *option = &o->table->options[o->value[i].option];
+        sb_append(buf, size, " --%s", option->name);
+        if (option->kind != SB_OPT_FLAG)
+            sb_append(buf, size, " %s", sb_shell_quote(o->value[i].text, word, sizeof word));
+    }
+}
+
+static void describe_run(struct check *check, const char *partial)
+{
+    struct sb_report *r = &check->report;
+    sb_build_info(r, check->ops);
+    snprintf(r->suites, sizeof r->suites, "%.90s%s", check->cases.suites, partial[0] != '\0' ? " (partial run)" : "");
+    for (int k = 0; k < check->devices; k++)
+        sb_append(r->device, sizeof r->device, "%s%s", k > 0 ? "; " : "", check->device[k].label);
+    if (check->devices == 0)
+        snprintf(r->device, sizeof r->device, "cpu only: %.200s", check->no_gpu);
+    command_text(check->o, r->command, sizeof r->command);
+}
+
+static bool open_report(struct check *check, FILE **markdown, struct sb_error *err)
+{
+    const char *jsonl = sb_option_text(check->o, "report"), *md = sb_option_text(check->o, "markdown");
+    if (jsonl != NULL && (check->jsonl = fopen(jsonl, "w")) == NULL)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "--report %s: %s", jsonl, strerror(errno));
+    if (md != NULL && (*markdown = fopen(md, "w")) == NULL)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "--markdown %s: %s", md, strerror(errno));
+    return true;
+}
+
+/* A report that could not be written whole is an error: somebody will rely on it. */
+static bool close_file(FILE *f, const char *name, struct sb_error *err)
+{
+    if (f == NULL)
+        return true;
+    const bool ok = !ferror(f);
+    if (fclose(f) == 0 && ok)
+        return true;
+    return sb_fail(err, SB_EXIT_BAD_INPUT, "%s could not be written whole (is the disk full?)", name);
+}
+
+static void conclude(struct check *check, const struct sb_require *require, const char *partial)
+{
+    static char target[SB_MAX_DEVICES][24];
+    const char *targets[SB_MAX_DEVICES];
+    for (int k = 0; k < check->devices; k++)
+        targets[k] = sb_target_of(check->device[k].compute_capability, target[k], sizeof target[k]);
+    const struct sb_ledger_facts facts = {.cases = &check->cases,
+                                          .table = check->ops,
+                                          .targets_here = targets,
+                                          .targets_here_count = check->devices,
+                                          .no_gpu = check->devices == 0 ? check->no_gpu : NULL,
+                                          .deselected = deselected,
+                                          .user = check};
+    check->memory_short = !sb_ledger_fill(&check->report, &facts) || check->memory_short;
+    if (!check->interrupted)
+        sb_verdict(&check->report, require, &check->cases, check->bad_input[0] != '\0' ? check->bad_input : NULL, partial);
+    if (check->jsonl != NULL) /* after an interrupt without the end record: no verdict */
+        sb_jsonl_end(check->jsonl, &check->report);
+}
+
+static int run_and_report(struct check *check, const struct sb_require *require, struct sb_error *err)
+{
+    char partial[200];
+    FILE *markdown = NULL;
+    partial_text(check, partial, sizeof partial);
+    describe_run(check, partial);
+    bool written = open_report(check, &markdown, err);
+    const bool opened = written && open_workers(check, err);
+    if (opened) {
+        if (partial[0] != '\0')
+            fprintf(stderr, "NOTE: a partial run: %s. It says nothing about the rest.\n", partial);
+        if (check->jsonl != NULL)
+            sb_jsonl_begin(check->jsonl, &check->report);
+        run_cases(check);
+        conclude(check, require, partial);
+        sb_terminal(stdout, &check->report, sb_colour(stdout));
+        if (markdown != NULL && !sb_markdown(markdown, &check->report, 65536))
+            written = sb_fail(err, SB_EXIT_BAD_INPUT, "the Markdown summary could not be written");
+    }
+    written = close_file(check->jsonl, "the report", err) && written;
+    written = close_file(markdown, "the Markdown summary", err) && written;
+    if (check->interrupted) {
+        sb_fail(err, SB_EXIT_NOTHING_RAN, "interrupted: no verdict");
+        return sb_interrupt_status();
+    }
+    if (check->memory_short)
+        written = sb_fail(err, SB_EXIT_BAD_INPUT, "out of memory for the report: results are missing from it");
+    if (!opened)
+        return err->exit;
+    return written || check->report.exit_status != SB_EXIT_OK ? check->report.exit_status : SB_EXIT_BAD_INPUT;
+}
+
+static int run(const struct sb_options *o, struct sb_error *err)
+{
+    struct sb_require require;
+    struct check *check = calloc(1, sizeof *check);
+    if (check == NULL) {
+        sb_fail(err, SB_EXIT_BAD_INPUT, "out of memory");
+        return SB_EXIT_BAD_INPUT;
+    }
+    check->o = o;
+    check->ops = sb_op_table();
+    check->set = sb_option_text(o, "golden");
+    if (!sb_golden_root(check->root, sizeof check->root))
+        check->root[0] = '\0';
+    sb_interrupt_install();
+    int status;
+    const bool ready = sb_require_parse(&require, o, err) &&
+                       (check->set != NULL ? select_from_set(check, err)
+                                           : sb_select(&check->cases, check->ops, o, false, err)) &&
+                       check_variants(check, err) && find_devices(check, err);
+    status = ready ? run_and_report(check, &require, err) : (int)err->exit;
+    for (int k = 0; k < SB_MAX_DEVICES; k++)
+        sb_supervisor_close(&check->supervisor[k]);
+    sb_selection_free(&check->cases);
+    sb_report_free(&check->report);
+    free(check);
+    return status;
+}
+
+const struct sb_verb sb_verb_check = {&table, run, false};

@@ -1,0 +1,178 @@
+/* expected.c - expected bytes: from a stored golden, or from the reference with committed digests to vouch for it. */
+#include "expected.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "select.h"
+
+#ifndef SAMEBITS_SOURCE_DIR
+#define SAMEBITS_SOURCE_DIR "."
+#endif
+
+/* ---- manifests ------------------------------------------------------------------------------------ */
+
+void sb_manifest_cache_free(struct sb_manifest_cache *cache)
+{
+    for (int i = 0; i < cache->count; i++)
+        sb_manifest_free(&cache->entry[i].manifest);
+    cache->count = 0;
+}
+
+const struct sb_manifest *sb_manifest_cached(struct sb_manifest_cache *cache, const char *path, struct sb_error *err)
+{
+    const int room = (int)(sizeof cache->entry / sizeof cache->entry[0]);
+    for (int i = 0; i < cache->count; i++)
+        if (strcmp(cache->entry[i].path, path) == 0)
+            return &cache->entry[i].manifest;
+    if (cache->count == room)
+        sb_manifest_free(&cache->entry[--cache->count].manifest);
+    struct sb_manifest m = {0};
+    if (!sb_manifest_read(&m, path, err))
+        return NULL;
+    cache->entry[cache->count].manifest = m;
+    snprintf(cache->entry[cache->count].path, sizeof cache->entry[0].path, "%s", path);
+    return &cache->entry[cache->count++].manifest;
+}
+
+/* ---- stored --------------------------------------------------------------------------------------- */
+
+static bool load_stored(struct sb_expected *e, const struct sb_job *job, const struct sb_op_list *ops,
+                        struct sb_manifest_cache *cache, struct sb_error *err)
+{
+    e->stored = true;
+    if (!sb_store_read(job->stored, ops, &e->c, &e->d, err))
+        return false;
+    if (strcmp(e->c.id, job->case_id) != 0)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "%s holds another case: %s; make the set again", job->stored, e->c.id);
+    if (job->manifest[0] == '\0')
+        return true;
+    /* The file vouches for itself only; the manifest says that it is the file of this set. */
+    const struct sb_manifest *m = sb_manifest_cached(cache, job->manifest, err);
+    const struct sb_manifest_entry *entry = m != NULL ? sb_manifest_find(m, job->case_id) : NULL;
+    if (m == NULL)
+        return false;
+    if (entry == NULL)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "%s does not list the case %s that %s holds; make the set again",
+                       job->manifest, job->case_id, job->stored);
+    const char *difference = sb_manifest_difference(entry, &e->c, &e->d);
+    if (difference != NULL)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "%s: %s is not what %s lists; the file was changed, make the set again",
+                       job->stored, difference, job->manifest);
+    return true;
+}
+
+/* ---- computed ------------------------------------------------------------------------------------- */
+
+static bool file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+static bool compare_digests(struct sb_expected *e, const struct sb_job *job, struct sb_manifest_cache *cache,
+                            struct sb_error *err)
+{
+    char suites[64], path[SB_PATH_SIZE];
+    sb_suites_text(e->c.suites, suites, sizeof suites);
+    snprintf(e->unlisted, sizeof e->unlisted,
+             suites[0] != '\0' ? "no committed digest file lists this case (suite %s): nothing vouches for the reference"
+                               : "no suite lists this call, so there are no committed digests to hold the reference to",
+             suites);
+    if (job->golden_root[0] == '\0') {
+        snprintf(e->unlisted, sizeof e->unlisted, "no folder golden/ with committed digests was found; set SAMEBITS_GOLDEN");
+        return true;
+    }
+    for (int i = 0; i < SB_SUITES; i++) {
+        snprintf(path, sizeof path, "%.900s/digests/%s.json", job->golden_root, sb_suite_names[i]);
+        if (!file_exists(path))
+            continue;
+        const struct sb_manifest *m = sb_manifest_cached(cache, path, err);
+        if (m == NULL)
+            return false;
+        const struct sb_manifest_entry *entry = sb_manifest_find(m, e->c.id);
+        if (entry == NULL)
+            continue;
+        const char *difference = sb_manifest_difference(entry, &e->c, &e->d);
+        e->listed = true;
+        snprintf(e->difference, sizeof e->difference, "%s", difference != NULL ? difference : "");
+        snprintf(e->digest_file, sizeof e->digest_file, "%s", path);
+        return true;
+    }
+    return true;
+}
+
+bool sb_expected_load(struct sb_expected *e, const struct sb_job *job, const struct sb_op_list *ops,
+                      struct sb_manifest_cache *cache, struct sb_error *err)
+{
+    memset(e, 0, sizeof *e);
+    if (job->stored[0] != '\0')
+        return load_stored(e, job, ops, cache, err);
+    return sb_case_parse(&e->c, ops, job->case_id, err) && e->c.op->generate(&e->c, &e->d, err) &&
+           e->c.op->reference(&e->c, &e->d, err) && compare_digests(e, job, cache, err);
+}
+
+void sb_expected_free(struct sb_expected *e) { sb_data_free(&e->d); }
+
+/* ---- places --------------------------------------------------------------------------------------- */
+
+static bool is_golden_root(const char *path)
+{
+    char inside[SB_PATH_SIZE + 16];
+    snprintf(inside, sizeof inside, "%.1000s/digests", path);
+    if (file_exists(inside))
+        return true;
+    snprintf(inside, sizeof inside, "%.1000s/smoke", path);
+    return file_exists(inside);
+}
+
+bool sb_golden_root(char *path, size_t size)
+{
+    const char *named = getenv("SAMEBITS_GOLDEN");
+    if (named != NULL && named[0] != '\0') {
+        snprintf(path, size, "%s", named);
+        return is_golden_root(path);
+    }
+    char exe[SB_PATH_SIZE];
+    const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n > 0) {
+        exe[n] = '\0';
+        char *slash = strrchr(exe, '/');
+        if (slash != NULL)
+            *slash = '\0';
+        snprintf(path, size, "%s/../golden", exe);
+        if (is_golden_root(path)) {
+            char *clean = realpath(path, NULL);
+            if (clean != NULL)
+                snprintf(path, size, "%s", clean);
+            free(clean);
+            return true;
+        }
+    }
+    snprintf(path, size, "%s/golden", SAMEBITS_SOURCE_DIR);
+    if (is_golden_root(path))
+        return true;
+    path[0] = '\0';
+    return false;
+}
+
+bool sb_golden_locate(const struct sb_case *c, const char *set, const char *root, struct sb_job *job)
+{
+    char folder[SB_PATH_SIZE] = "";
+    job->stored[0] = job->manifest[0] = '\0';
+    if (set != NULL)
+        snprintf(folder, sizeof folder, "%s", set);
+    else if (root[0] != '\0' && (c->suites & SB_SMOKE) != 0)
+        snprintf(folder, sizeof folder, "%.1000s/smoke", root);
+    if (folder[0] == '\0')
+        return true;
+    snprintf(job->stored, sizeof job->stored, "%.760s/%s.h5", folder, c->id);
+    snprintf(job->manifest, sizeof job->manifest, "%.1000s/manifest.json", folder);
+    if (file_exists(job->stored))
+        return true;
+    job->stored[0] = job->manifest[0] = '\0';
+    return set == NULL;
+}

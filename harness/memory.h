@@ -1,0 +1,31 @@
+/* memory.h - the memory a variant computes in, behind a few functions: a GPU's (device.c), or the host's
+ * (memory_host.c), so that the runner and its checks can be tested without a GPU. */
+#ifndef SAMEBITS_HARNESS_MEMORY_H
+#define SAMEBITS_HARNESS_MEMORY_H
+
+#include "../golden/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sb_memory {
+    /* 256-byte aligned; NULL when there is not enough. */
+    void *(*allocate)(size_t bytes);
+    void (*release)(void *p);
+    /* Each: false with err (SB_EXIT_MISMATCH) after a device error. All are finished when they return. */
+    bool (*upload)(void *device, const void *host, size_t bytes, struct sb_error *err);
+    bool (*download)(void *host, const void *device, size_t bytes, struct sb_error *err);
+    bool (*fill)(void *device, int byte, size_t bytes, struct sb_error *err);
+    /* Waits for everything on the device, whatever the stream, and takes up pending errors. */
+    bool (*synchronise)(struct sb_error *err);
+    /* English text of a code that a launch function returned. Static storage. */
+    const char *(*error_text)(int code);
+    int64_t (*launches)(void); /* kernels launched so far, or -1: unknown */
+    void *stream;
+    int compute_capability; /* 90, 100, 121 */
+};
+
+/* Host memory: "launches" are not counted, the compute capability is 0. */
+struct sb_memory sb_memory_host(void);
+
+#endif

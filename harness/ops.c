@@ -1,0 +1,116 @@
+/* ops.c - the op table. A new op is one row here, a file in ref/, one in golden/ and one or more in gpu/. */
+#include "ops.h"
+
+#include <string.h>
+
+#include "../golden/ops.h"
+
+/* The same rows with and without CUDA: a report names the paths that a build lacks. */
+#ifdef SAMEBITS_HAVE_CUDA
+#include "../gpu/variants.h"
+#define KERNEL(function) function
+#else
+#define KERNEL(function) NULL
+#endif
+
+static const struct sb_variant e8m0_upcast[] = {
+    {.name = "two_pass",
+     .targets = "any",
+     .summary = "widening copy, then shift: two launches a call",
+     .run = KERNEL(sb_run_e8m0_upcast_two_pass),
+     .workspace = KERNEL(sb_workspace_e8m0_upcast_two_pass)},
+    {.name = "fused",
+     .targets = "any",
+     .summary = "one launch a call",
+     .run = KERNEL(sb_run_e8m0_upcast_fused),
+     .workspace = KERNEL(sb_workspace_e8m0_upcast_fused)},
+    {.name = "hoisted",
+     .targets = "any",
+     .summary = "one launch at load, the cached copy handed out per call",
+     .run = KERNEL(sb_run_e8m0_upcast_hoisted),
+     .workspace = KERNEL(sb_workspace_e8m0_upcast_hoisted)},
+    {0},
+};
+
+static const struct sb_variant topk_metadata[] = {
+    {.name = "scan",
+     .targets = "any",
+     .summary = "count, prefix sums, stable scatter",
+     .run = KERNEL(sb_run_topk_metadata_scan),
+     .workspace = KERNEL(sb_workspace_topk_metadata_scan)},
+    {0},
+};
+
+static const struct sb_variant scale_pack[] = {
+    {.name = "gather",
+     .targets = "any",
+     .summary = "one thread per packed byte position, gathers its source",
+     .run = KERNEL(sb_run_scale_pack_gather),
+     .workspace = KERNEL(sb_workspace_scale_pack_gather)},
+    {.name = "tile",
+     .targets = "any",
+     .summary = "one block per 128x4 tile",
+     .run = KERNEL(sb_run_scale_pack_tile),
+     .workspace = KERNEL(sb_workspace_scale_pack_tile)},
+    {.name = "scatter",
+     .targets = "any",
+     .summary = "fill, then scatter each source scale",
+     .run = KERNEL(sb_run_scale_pack_scatter),
+     .workspace = KERNEL(sb_workspace_scale_pack_scatter)},
+    {.name = "rowmajor",
+     .targets = "any",
+     .summary = "row by row through the source",
+     .run = KERNEL(sb_run_scale_pack_rowmajor),
+     .workspace = KERNEL(sb_workspace_scale_pack_rowmajor)},
+    {0},
+};
+
+static const struct sb_variant metadata_pack[] = {
+    {.name = "chained",
+     .targets = "any",
+     .summary = "topk_metadata, then scale_pack on its gather indices",
+     .run = KERNEL(sb_run_metadata_pack_chained),
+     .workspace = KERNEL(sb_workspace_metadata_pack_chained)},
+    {0},
+};
+
+static const struct sb_variant wgrad_varlen_k[] = {
+    {.name = "mma_sync",
+     .targets = "any",
+     .summary = "mma.sync.m16n8k16, one accumulator per output",
+     .run = KERNEL(sb_run_wgrad_varlen_k_mma_sync),
+     .workspace = KERNEL(sb_workspace_wgrad_varlen_k_mma_sync)},
+    {0},
+};
+
+static const struct sb_op_row rows[] = {
+    {&sb_op_e8m0_upcast, e8m0_upcast},     {&sb_op_topk_metadata, topk_metadata},   {&sb_op_scale_pack, scale_pack},
+    {&sb_op_metadata_pack, metadata_pack}, {&sb_op_wgrad_varlen_k, wgrad_varlen_k},
+};
+
+static const struct sb_op *const ops[] = {
+    &sb_op_e8m0_upcast, &sb_op_topk_metadata, &sb_op_scale_pack, &sb_op_metadata_pack, &sb_op_wgrad_varlen_k,
+};
+
+const struct sb_op_table *sb_op_table(void)
+{
+    _Static_assert(sizeof rows / sizeof rows[0] == sizeof ops / sizeof ops[0], "a row for every op");
+    static const struct sb_op_table table = {rows, {ops, (int)(sizeof ops / sizeof ops[0])}};
+    return &table;
+}
+
+const struct sb_op_row *sb_op_row_find(const struct sb_op_table *table, const char *op)
+{
+    for (int i = 0; i < table->list.count; i++)
+        if (strcmp(table->row[i].op->name, op) == 0)
+            return &table->row[i];
+    return NULL;
+}
+
+const struct sb_variant *sb_variant_find(const struct sb_op_row *row, const char *variant)
+{
+    for (const struct sb_variant *v = row->variants; v->name != NULL; v++)
+        if (strcmp(v->name, variant) == 0)
+            return v;
+    return NULL;
+}

@@ -1,0 +1,49 @@
+/* protocol.h - what a supervisor and its worker say to each other: one JSON object a line, jobs down, messages up. */
+#ifndef SAMEBITS_HARNESS_PROTOCOL_H
+#define SAMEBITS_HARNESS_PROTOCOL_H
+
+#include <stdio.h>
+
+#include "../golden/op.h"
+#include "../reports/report.h"
+
+enum { SB_JOB_VARIANTS = 16, SB_PATH_SIZE = 1024 };
+
+/* One case and what to run on it. "ref" and "relations" are variants too. */
+struct sb_job {
+    char case_id[SB_ID_SIZE];
+    char stored[SB_PATH_SIZE];      /* golden file that holds the expected bytes, or "": compute them */
+    char manifest[SB_PATH_SIZE];    /* manifest of the set that file belongs to, or "" */
+    char golden_root[SB_PATH_SIZE]; /* folder with digests/SUITE.json, or "" */
+    int variants;
+    char variant[SB_JOB_VARIANTS][32];
+};
+
+bool sb_job_write(FILE *f, const struct sb_job *job);
+bool sb_job_parse(const char *line, struct sb_job *job);
+
+enum sb_message_kind {
+    SB_MSG_HELLO,  /* the worker is up; `device`, and whether its GPU can be used (else `text`) */
+    SB_MSG_BEGIN,  /* `name`: a variant, or "prepare": generating inputs, computing the reference */
+    SB_MSG_RESULT, /* `result` */
+    SB_MSG_DONE,   /* the job is finished */
+    SB_MSG_ERROR,  /* the case cannot be run at all: `text`, `exit` */
+    SB_MSG_RETIRE, /* the device failed: the worker ends itself; what has no result yet is still to be run */
+};
+
+struct sb_message {
+    enum sb_message_kind kind;
+    char name[32];
+    bool slow; /* BEGIN: work on the CPU, with a longer time limit */
+    bool usable;
+    int exit;
+    char device[96];
+    char text[1024];
+    struct sb_result result;
+};
+
+/* Writes one line and flushes it. */
+bool sb_message_write(FILE *f, const struct sb_message *m);
+bool sb_message_parse(const char *line, struct sb_message *m);
+
+#endif

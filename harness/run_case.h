@@ -1,0 +1,35 @@
+/* run_case.h - one implementation on one case: poison, guards, the calls, and every comparison. */
+#ifndef SAMEBITS_HARNESS_RUN_CASE_H
+#define SAMEBITS_HARNESS_RUN_CASE_H
+
+#include "../golden/op.h"
+#include "../gpu/variant.h"
+#include "../reports/report.h"
+#include "memory.h"
+
+/* A call to be made first in the same buffers, as op->prelude names it. */
+struct sb_prelude {
+    const struct sb_case *c;
+    const struct sb_data *data; /* inputs, and outputs for their sizes */
+};
+
+/* Runs `variant` on the inputs of `expected` and compares status and outputs with those of `expected`; outputs of a
+ * rejected call (data == NULL) must keep every byte. At least two runs, with poisons that share no byte; as many as
+ * the case's `repeat` says, if it has that parameter. `prelude` may be NULL.
+ *
+ * Sets result->outcome, detail, the comparison's fields, launches and seconds; leaves the names alone. Returns false
+ * when the device can no longer be trusted (an error that stays): the process should end. */
+bool sb_run_case(const struct sb_variant *variant, const struct sb_case *c, const struct sb_data *expected,
+                 const struct sb_prelude *prelude, const struct sb_memory *memory, struct sb_result *result);
+
+/* Compares host data with the expected outputs and status: the same verdict for implementations that run on the host
+ * (the reference against a stored golden). Sets outcome (SB_PASS or SB_FAIL) and the fields of the comparison. */
+void sb_judge_outputs(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
+                      const struct sb_status *status, int poison, struct sb_result *result);
+
+/* An optional tensor that a case lacks. Outputs of a rejected call have no data either, but they do have a size. */
+bool sb_tensor_absent(const struct sb_tensor_spec *spec, const struct sb_tensor *t);
+
+double sb_seconds(void); /* monotonic clock */
+
+#endif

@@ -1,0 +1,38 @@
+/* select.h - which cases a verb works on: --suite, --op and --case. */
+#ifndef SAMEBITS_HARNESS_SELECT_H
+#define SAMEBITS_HARNESS_SELECT_H
+
+#include "ops.h"
+#include "options.h"
+
+struct sb_selection {
+    struct sb_case *c; /* owned; in table order, ad-hoc calls last, no case twice */
+    int count;
+    char suites[128]; /* "smoke", "smoke,seed", or "selection" where no suite was named */
+    bool filtered;    /* by --op or --case: less than whole suites */
+};
+
+/* Rows of the option table that every selecting verb shares. */
+#define SB_SELECT_OPTIONS                                                                                              \
+    {"suite", SB_OPT_LIST, "SUITE[,SUITE]", NULL, 0, 0, "cases of these suites: smoke, standard, seed"},               \
+        {"op", SB_OPT_LIST, "OP[,OP]", NULL, 0, 0, "cases of these ops only"},                                         \
+    {                                                                                                                  \
+        "case", SB_OPT_LIST, "ID", NULL, 0, 0, "a case id as printed, a glob over ids, or a call that no suite lists"  \
+    }
+
+/* The union of the suites (all cases where none is named), cut down by --op and --case. Nothing selected, an unknown
+ * suite, op or case: SB_EXIT_BAD_INPUT, naming near misses. With `all_by_default` a command line without any of the
+ * three options selects every case; otherwise it is an error. */
+bool sb_select(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o, bool all_by_default,
+               struct sb_error *err);
+/* Adds one case by its id, if it is not there yet. */
+bool sb_select_add(struct sb_selection *s, const struct sb_case *c, struct sb_error *err);
+void sb_selection_free(struct sb_selection *s);
+
+/* Suites by bit: "smoke", "standard", "seed". */
+enum { SB_SUITES = 3 };
+extern const char *const sb_suite_names[SB_SUITES];
+/* "smoke,standard", or "" for a call that no suite lists. Returns buf. */
+const char *sb_suites_text(unsigned suites, char *buf, size_t size);
+
+#endif

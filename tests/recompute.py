@@ -1,0 +1,598 @@
+#!/usr/bin/env python3
+"""Second opinion on a golden set: re-computes every output from the text of the contracts, in another way.
+
+    recompute.py FOLDER [--max-macs N] [--no-manifest]
+    recompute.py --self-test
+
+Opens every .h5 file below FOLDER and holds every byte, shape, dtype and digest, the status attributes and the
+manifests to what this program computes from /inputs and the root attributes alone. It shares no code with the suite,
+and no method either: routing metadata by sorting, 128x4 tiles by reshape and transpose, dot products in exact float64.
+
+Exit status: 0 all equal, 1 a mismatch (file, dataset, index, expected, actual), 2 bad usage or nothing found.
+"""
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter, namedtuple
+
+import h5py
+import numpy as np
+
+import contract_tc
+
+INT32_MAX = 2**31 - 1
+GENERATOR = "philox4x32-10/1"
+CONTRACTS = {"wgrad_varlen_k": "wgrad_varlen_k/tc-bf16-k16-f25"}  # where the name says more than the op's
+
+# The dtype attribute and the HDF5 types that may carry it. bf16 and e8m0 have no type of their own.
+STORED = {"u8": ("|u1",), "e8m0": ("|u1",), "i8": ("|i1",), "i32": ("<i4",), "i64": ("<i8",), "f32": ("<f4", "<u4"),
+          "bf16": ("<u2",)}
+
+# Values of parameters that an id may leave out.
+DEFAULTS = {
+    "e8m0_upcast": {"out_dtype": "f32", "row_stride": 0, "dist": "real", "history": "fresh", "misalign": 0},
+    "topk_metadata": {"block": 128, "idx": "i64", "order": "expert", "counts": "none", "counts_align": 1},
+    "scale_pack": {"carrier": "u8", "fill": 1, "gather": "none", "row_stride": 0, "col_stride": 1},
+    "wgrad_varlen_k": {"gather": "none", "accumulate": 0, "out_dtype": "f32", "ld_dy": 0, "ld_x": 0, "break": "none"},
+}
+DEFAULTS["metadata_pack"] = {**DEFAULTS["topk_metadata"], "carrier": "u8", "fill": 1}
+NATURAL_SIZE = ("R", "x_rows")  # -1 in the id, the number meant in the attribute
+
+# A reason to reject a call. name None: any status but "ok" and those named elsewhere; where None: any place;
+# where a set: one of these positions must be among the three numbers; where a tuple: exactly that.
+Rejection = namedtuple("Rejection", "name where")
+NAMED_STATUSES = ("duplicate_expert", "count_mismatch", "too_large")
+
+
+# ---- one golden file ----------------------------------------------------------------------------
+
+class Golden:
+    """One golden file: attributes as Python values, datasets as arrays, complaints collected in `problems`."""
+
+    def __init__(self, shown):
+        self.shown, self.problems, self.attrs, self.digests = shown, [], {}, {}
+        self.skipped = self.on_its_word = False
+
+    def read(self, file):
+        self.attrs = {name: plain(value) for name, value in file.attrs.items()}
+        self.inputs, self.input_types = self._read_group(file, "inputs")
+        self.outputs, self.output_types = self._read_group(file, "outputs")
+
+    def problem(self, where, text):
+        self.problems.append(f"{self.shown}: {where}: {text}")
+
+    def attr(self, name):
+        if name not in self.attrs:
+            raise LookupError(f"root attribute {name}: missing")
+        return self.attrs[name]
+
+    def param(self, name):
+        return self.attrs.get(name, DEFAULTS[self.attr("op")].get(name))
+
+    def _read_group(self, file, group):
+        arrays, types = {}, {}
+        for name, dataset in (file[group].items() if group in file else ()):
+            where = f"/{group}/{name}"
+            array = np.asarray(dataset[()])
+            attrs = {key: plain(value) for key, value in dataset.attrs.items()}
+            dtype = attrs.get("dtype")
+            if dtype not in STORED or array.dtype.str not in STORED[dtype]:
+                self.problem(where, f"dtype attribute {dtype!r} on stored type {array.dtype.str}")
+            if not str(attrs.get("description", "")).strip():
+                self.problem(where, "no description")
+            digest = hashlib.sha256(np.ascontiguousarray(array).data if array.size else b"").hexdigest()
+            if attrs.get("sha256") != digest:
+                self.problem(where, f"sha256: expected {digest}, actual {attrs.get('sha256')}")
+            arrays[name], types[name], self.digests[name] = array, dtype, digest
+        return arrays, types
+
+    def expect_input(self, name, shape, *dtypes):
+        if name not in self.inputs:
+            raise LookupError(f"/inputs/{name}: missing")
+        array = self.inputs[name]
+        if array.shape != tuple(shape):
+            self.problem(f"/inputs/{name}", f"shape: expected {tuple(shape)}, actual {array.shape}")
+        if self.input_types[name] not in dtypes:
+            self.problem(f"/inputs/{name}", f"dtype: expected {' or '.join(dtypes)}, actual {self.input_types[name]}")
+        return array
+
+    def optional_input(self, name, present, shape, dtype):
+        if not present and name in self.inputs:
+            self.problem(f"/inputs/{name}", "there, but the parameters say it is absent")
+        return self.expect_input(name, shape, dtype) if present else None
+
+
+def plain(value):
+    """An HDF5 attribute as str, int or list of int."""
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.ndim else plain(value[()])
+    return value.decode() if isinstance(value, bytes) else value.item() if isinstance(value, np.generic) else value
+
+
+def raw_bits(array):
+    """The array's bytes as unsigned integers of its width, flat: NaNs compare by their bits."""
+    return np.ascontiguousarray(array).reshape(-1).view(f"<u{array.dtype.itemsize}")
+
+
+def compare_output(golden, name, dtype, expected):
+    where = f"/outputs/{name}"
+    if name not in golden.outputs:
+        return golden.problem(where, "missing")
+    actual = golden.outputs[name]
+    for what, want, have in (("dtype", dtype, golden.output_types[name]), ("shape", expected.shape, actual.shape),
+                             ("bytes of an element", expected.dtype.itemsize, actual.dtype.itemsize)):
+        if want != have:
+            return golden.problem(where, f"{what}: expected {want}, actual {have}")
+    want, have = raw_bits(expected), raw_bits(actual)
+    wrong = np.nonzero(want != have)[0]
+    if wrong.size:
+        index = tuple(int(i) for i in np.unravel_index(wrong[0], expected.shape)) if expected.ndim else ()
+        first = [f"{int(bits[wrong[0]])} (0x{int(bits[wrong[0]]):0{2 * bits.itemsize}x})" for bits in (want, have)]
+        golden.problem(where, f"index {index}: expected {first[0]}, actual {first[1]} "
+                              f"({wrong.size} of {want.size} elements differ)")
+
+
+# ---- the ops: each returns (rejections, ignored ids, {output: (dtype, array)}) --------------------
+
+def e8m0_upcast(golden):
+    text = golden.attr("shape")
+    shape = () if text == "scalar" else tuple(int(extent) for extent in str(text).split("x"))
+    scale = golden.expect_input("scale", shape, "e8m0", "u8")
+    out_dtype = golden.param("out_dtype")
+    return [], 0, {"out": (out_dtype, contract_tc.e8m0_codes(golden.attr("semantics"), out_dtype)[scale])}
+
+
+def topk_metadata(golden):
+    rows, topk, experts, block = (int(golden.param(name)) for name in ("N", "topk", "E", "block"))
+    ids = golden.expect_input("topk_idx", (rows, topk), golden.param("idx")).astype(np.int64)
+    prob = raw_bits(golden.expect_input("topk_prob", (rows, topk), "f32")).reshape(rows, topk)
+    valid = (ids >= 0) & (ids < experts)
+    ignored = int(((ids != -1) & ~valid).sum())
+    counts = contract_tc.count_experts(ids, valid, experts)
+    twice = contract_tc.first_duplicate(ids, valid)
+    rejections = [Rejection("duplicate_expert", twice)] if twice else []
+    given = golden.optional_input("tokens_per_expert", golden.param("counts") != "none", (experts,), "i32")
+    if given is not None:
+        align = int(golden.param("counts_align"))
+        for e in np.nonzero(given != align * contract_tc.cdiv(counts, align))[0][:1]:
+            rejections.append(Rejection("count_mismatch", (int(e), int(given[e]), int(counts[e]))))
+    for size in (rows * topk, int((block * contract_tc.cdiv(counts, block)).sum())):
+        rejections += [Rejection("too_large", (size, INT32_MAX, 0))] if size > INT32_MAX else []
+    order = golden.param("order")
+    return rejections, ignored, {} if rejections else contract_tc.route(ids, prob, experts, block, order)
+
+
+def scale_pack(golden):
+    rows, cols = int(golden.attr("N")), int(golden.attr("cols"))
+    packed_rows = int(golden.attr("R")) if golden.attr("R") != -1 else rows
+    gather = golden.optional_input("gather", golden.param("gather") != "none", (packed_rows,), "i32")
+    if gather is None:
+        gather = np.arange(rows)
+        if packed_rows != rows:
+            golden.problem("root attribute R", f"expected {rows} (no gather), actual {packed_rows}")
+    outside = np.nonzero((gather < 0) | (gather >= rows))[0]
+    rejections = [Rejection(None, {int(outside[0])})] if outside.size else []
+    packed, refused = _pack(golden, rows, cols, gather if not rejections else gather[:0])
+    rejections += refused
+    return rejections, 0, {} if rejections else {"packed": ("u8", packed)}
+
+
+def _pack(golden, rows, cols, gather):
+    """(packed bytes of the gathered rows, rejections)."""
+    per_row, carrier, fill = contract_tc.cdiv(cols, 32), golden.param("carrier"), int(golden.param("fill"))
+    if golden.attrs.get("S", per_row) != per_row:
+        golden.problem("root attribute S", f"expected {per_row}, actual {golden.attrs['S']}")
+    if carrier == "i32x4" and per_row % 4:
+        return None, [Rejection(None, None)]
+    width = per_row // 4 if carrier == "i32x4" else per_row
+    types = {"u8": ("u8", "e8m0"), "i8": ("i8",), "i32": ("i32",), "i32x4": ("i32",)}[carrier]
+    raw = raw_bits(golden.expect_input("raw", (rows, width), *types)).reshape(rows, width)
+    scales = raw.view(np.uint8).reshape(rows, per_row) if carrier == "i32x4" else (raw & 0xFF).astype(np.uint8)
+    return contract_tc.pack_tiles(scales, gather, cols, fill), []
+
+
+def metadata_pack(golden):
+    rejections, ignored, outputs = topk_metadata(golden)
+    gather = outputs["x_gather_idx"][1] if outputs else np.zeros(0, np.int32)
+    packed, refused = _pack(golden, int(golden.attr("N")), int(golden.attr("cols")), gather)
+    rejections += refused
+    return rejections, ignored, {} if rejections else {**outputs, "packed": ("u8", packed)}
+
+
+def wgrad_macs(golden):
+    cu = golden.inputs["cu_seqlens"].astype(np.int64)
+    return max(int(cu[-1] - cu[0]), 0) * int(golden.attr("M")) * int(golden.attr("N"))
+
+
+def wgrad_varlen_k(golden):
+    m_size, n_size, experts, rows, x_rows = (int(golden.attr(name)) for name in ("M", "N", "E", "T", "Tx"))
+    dy = golden.expect_input("dy", (rows, m_size), "bf16")
+    x = golden.expect_input("x", (x_rows, n_size), "bf16")
+    cu = golden.expect_input("cu_seqlens", (experts + 1,), "i32").astype(np.int64)
+    gather = golden.optional_input("x_gather_idx", golden.param("gather") != "none", (rows,), "i32")
+    main_grad = golden.optional_input("main_grad", int(golden.param("accumulate")), (experts, m_size, n_size), "f32")
+    main_grad = None if main_grad is None else main_grad.view(np.uint32)
+    rejections = _wgrad_rejections(golden, cu, rows, x_rows, gather)
+    if rejections:
+        return rejections, 0, {}
+    dw = contract_tc.wgrad(dy, x, cu, gather, main_grad)
+    out_dtype = golden.param("out_dtype")
+    return [], 0, {"dw": (out_dtype, contract_tc.round_to_bf16(dw) if out_dtype == "bf16" else dw)}
+
+
+def _wgrad_rejections(golden, cu, rows, x_rows, gather):
+    rejections = []
+    numbers = [int(golden.attr("M")), int(golden.attr("N")), int(golden.param("ld_dy")), int(golden.param("ld_x"))]
+    if any(number % 8 for number in numbers) or 0 < numbers[2] < numbers[0] or 0 < numbers[3] < numbers[1]:
+        rejections.append(Rejection(None, None))
+    bad_offsets = {0} if cu[0] < 0 else {len(cu) - 1} if cu[-1] > rows else set()
+    bad_offsets |= {int(e) + step for e in np.nonzero(np.diff(cu) < 0)[0][:1] for step in (0, 1)}
+    if bad_offsets:
+        rejections.append(Rejection(None, bad_offsets))
+    elif gather is not None:
+        inside = gather[cu[0]:cu[-1]]
+        outside = np.nonzero((inside < 0) | (inside >= x_rows))[0]
+        if outside.size:
+            rejections.append(Rejection(None, {int(cu[0] + outside[0])}))
+    elif x_rows < rows:
+        rejections.append(Rejection("bad_argument", {2}))
+    if not rejections and golden.param("break") != "none":
+        golden.on_its_word = True  # such as a base pointer off 16 bytes, which leaves no trace in the arrays
+        rejections.append(Rejection(None, None))
+    return rejections
+
+
+OPS = {op.__name__: op for op in (e8m0_upcast, topk_metadata, scale_pack, metadata_pack, wgrad_varlen_k)}
+
+
+# ---- attributes, status, manifests --------------------------------------------------------------
+
+def check_identity(golden):
+    """The attributes that say what the file is; the id, its seed and its parameters must tell one story."""
+    op, case = golden.attr("op"), golden.attr("case")
+    if op not in OPS:
+        raise LookupError(f"root attribute op: unknown op {op!r}")
+    seed = int.from_bytes(hashlib.sha256(case.encode()).digest()[:8], "little")
+    expected = {"contract": CONTRACTS.get(op, op), "contract_version": 1, "generator": GENERATOR, "seed": seed}
+    given = dict(pair.split("=", 1) for pair in case.partition("/")[2].split(",") if "=" in pair)
+    expected.update({k: v for k, v in DEFAULTS[op].items() if k not in given and k in golden.attrs})
+    expected.update({k: v for k, v in given.items() if not (k in NATURAL_SIZE and v == "-1")})
+    for name, value in expected.items():
+        if str(golden.attr(name)) != str(value):
+            golden.problem(f"root attribute {name}", f"expected {value}, actual {golden.attr(name)}")
+    golden.attr("reason")
+    if case.partition("/")[0] != op or not ("/" + golden.shown).endswith("/" + case + ".h5"):
+        golden.problem("root attribute case", f"{case!r} is not the file's path")
+
+
+def check_status(golden, rejections, ignored):
+    status, where = golden.attr("status"), golden.attr("status_where")
+    if golden.attr("ignored_ids") != ignored:
+        golden.problem("root attribute ignored_ids", f"expected {ignored}, actual {golden.attr('ignored_ids')}")
+    if not rejections:
+        if (status, where) != ("ok", [0, 0, 0]):
+            golden.problem("root attribute status", f"expected ok [0, 0, 0], actual {status} {where}")
+        return
+    for name, place in rejections:
+        if status == name if name else status != "ok" and status not in NAMED_STATUSES:
+            if place is None or (isinstance(place, set) and place & set(where)) or place == tuple(where):
+                return
+    expected = " or ".join(f"{name or 'a rejection'} {'' if place is None else place}" for name, place in rejections)
+    golden.problem("root attribute status", f"expected {expected}, actual {status} {where}")
+
+
+def check_file(path, shown, max_macs=None):
+    """The Golden of one file, with its problems; the arrays are let go, digests and attributes stay."""
+    golden = Golden(shown)
+    try:
+        with h5py.File(path, "r") as file:
+            golden.read(file)
+        check_identity(golden)
+        op = golden.attr("op")
+        if op == "wgrad_varlen_k" and max_macs is not None and wgrad_macs(golden) > max_macs:
+            golden.skipped = True
+            return golden
+        rejections, ignored, outputs = OPS[op](golden)
+        check_status(golden, rejections, ignored)
+        for name in sorted(set(golden.outputs) - set(outputs)):
+            golden.problem(f"/outputs/{name}", "must not be there")
+        for name, (dtype, expected) in outputs.items():
+            compare_output(golden, name, dtype, expected)
+    except (OSError, LookupError, ValueError, TypeError, AttributeError) as error:
+        golden.problem("cannot be judged", f"{type(error).__name__}: {error}")
+    finally:
+        golden.inputs = golden.outputs = None
+    return golden
+
+
+def manifest_claims(node, key=""):
+    """(path, object) of every object in a manifest that speaks of one .h5 file, however it is nested."""
+    for name, item in enumerate(node) if isinstance(node, list) else node.items() if isinstance(node, dict) else ():
+        yield from manifest_claims(item, str(name))
+    values = list(node.values()) if isinstance(node, dict) else [node] if key.endswith(".h5") else []
+    paths = [v for v in [key, *values] if isinstance(v, str) and v.endswith(".h5")]
+    if not paths and isinstance(node, dict) and isinstance(node.get("case"), str):
+        paths = [node["case"] + ".h5"]
+    if paths:
+        yield paths[0], node if isinstance(node, dict) else {"sha256": node}
+
+
+def read_sums(file):
+    for line in file:
+        digest, _, name = line.rstrip("\n").partition("  ")
+        yield name, {"sha256": digest}
+
+
+def check_manifests(root, files, read):
+    """Holds manifest.json and SHA256SUMS of every folder that has one to the files below it, both ways: problems."""
+    covered = set()
+    readers = {"SHA256SUMS": read_sums, "manifest.json": lambda file: manifest_claims(json.load(file))}
+    for folder, _, names in sorted(os.walk(root)):
+        below = {os.path.relpath(path, folder).replace(os.sep, "/"): path for path in files
+                 if path.startswith(os.path.join(folder, ""))}
+        for source, reader in readers.items() if set(readers) & set(names) else ():
+            covered |= set(below.values())
+            shown, claims = os.path.join(folder, source), []
+            try:
+                with open(shown, encoding="utf-8") as file:
+                    claims = list(reader(file))
+            except (OSError, ValueError) as error:
+                yield f"{shown}: {error}"
+            listed = Counter(name for name, _ in claims)
+            yield from (f"{shown}: {name}: listed {listed[name]} times" for name in sorted(set(below) | set(listed))
+                        if listed[name] != 1)
+            for name, entry in claims:
+                for text in entry_problems(os.path.join(folder, name), entry, read.get(below.get(name))):
+                    yield f"{shown}: {name}: {text}"
+    for path in sorted(set(files) - covered):
+        yield f"{path}: no manifest.json or SHA256SUMS lists it (--no-manifest leaves them out)"
+
+
+def entry_problems(path, entry, golden):
+    """What a manifest says of a file (its digest, attributes, digests of datasets) must be what the file says."""
+    if not os.path.isfile(path):
+        return ["no such file"]
+    hexes, actual = set(re.findall(r"\b[0-9a-f]{64}\b", json.dumps(entry))), file_sha256(path)
+    problems = [] if actual in hexes else [f"sha256: expected {actual}, actual {sorted(hexes)}"]
+    if golden is not None:
+        problems += [f"digest {digest} is of nothing in the file"
+                     for digest in sorted(hexes - {actual} - set(golden.digests.values()))]
+        for key in sorted(set(entry) & set(golden.attrs)):
+            if isinstance(entry[key], (str, int, list)) and str(entry[key]) != str(golden.attrs[key]):
+                problems.append(f"{key}: expected {golden.attrs[key]}, actual {entry[key]}")
+    return problems
+
+
+def file_sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def golden_files(root):
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names
+                  if name.endswith(".h5"))
+
+
+def check_folder(root, max_macs=None, manifest=True, say=print):
+    """Exit status of checking every .h5 file below `root`."""
+    files = golden_files(root)
+    if not files:
+        say(f"no .h5 file below {root}")
+        return 2
+    checked, problems, read = Counter(), 0, {}
+    for path in files:
+        golden = read[path] = check_file(path, os.path.relpath(path, root).replace(os.sep, "/"), max_macs)
+        checked[golden.attrs.get("op", "unreadable")] += not golden.skipped
+        problems += len(golden.problems)
+        for text in golden.problems:
+            say("MISMATCH " + text)
+    for text in check_manifests(root, files, read) if manifest else ():
+        problems += 1
+        say("MISMATCH " + text)
+    say("manifests " + ("checked" if manifest else "NOT checked (--no-manifest)"))
+    for op, count in sorted((+checked).items()):
+        say(f"{op}: {count} files re-computed")
+    skipped, on_their_word = (sum(getattr(g, name) for g in read.values()) for name in ("skipped", "on_its_word"))
+    if on_their_word:
+        say(f"{on_their_word} rejections taken on their word: their reason leaves no trace in the arrays")
+    if skipped:
+        say(f"wgrad_varlen_k: {skipped} files NOT checked, more than {max_macs} multiply-adds (--max-macs)")
+    say(f"{sum(checked.values())} of {len(files)} files re-computed, {problems} mismatches")
+    return 1 if problems else 0 if +checked else 2
+
+
+# ---- self-test: files made by hand from the slow forms, and every fault in them ------------------
+
+def write_dataset(file, name, dtype, array):
+    array = np.asarray(array)
+    array = array.view(np.float32) if dtype == "f32" and array.dtype == np.uint32 else array.astype(STORED[dtype][0])
+    if name in file:
+        del file[name]
+    file[name] = array
+    file[name].attrs.update(dtype=dtype, description="by hand", sha256=hashlib.sha256(array.tobytes()).hexdigest())
+
+
+def write_case(root, op, call, inputs, outputs, status="ok", where=(0, 0, 0), ignored=0, **attrs):
+    """A golden file in the documented format. inputs, outputs: {name: (dtype, array)}."""
+    case = f"{op}/{call}"
+    attrs.update((name, int(value) if value.isdigit() else value) for name, value in
+                 (pair.split("=") for pair in call.split(",")))
+    seed = np.frombuffer(hashlib.sha256(case.encode()).digest(), "<u8")[0]
+    attrs.update(op=op, contract=CONTRACTS.get(op, op), contract_version=1, case=case, reason="by hand", seed=seed,
+                 generator=GENERATOR, status=status, status_where=np.array(where, np.int64), ignored_ids=ignored)
+    os.makedirs(os.path.join(root, op), exist_ok=True)
+    with h5py.File(os.path.join(root, case + ".h5"), "w") as file:
+        file.attrs.update({**DEFAULTS[op], **attrs})
+        for group, arrays in (("inputs", inputs), ("outputs", outputs)):
+            for name, (dtype, array) in arrays.items():
+                write_dataset(file, f"/{group}/{name}", dtype, array)
+
+
+def write_set(root):
+    """Files of every op; what the program computes by sorting, shapes and float64 is written from the slow forms."""
+    rng = np.random.default_rng(3)
+    for semantics, high in (("shift", 0x7F800000), ("torch", 0x7F800001), ("cuda", 0x7FFF0000), ("te", 0x7FFFFFFF)):
+        low = 0 if semantics == "shift" else 0x00400000
+        inputs = {"scale": ("e8m0", [[0, 255, 1], [254, 127, 128]])}
+        bits = np.array([[low, high, 0x00800000], [0x7F000000, 0x3F800000, 0x40000000]], np.uint32)
+        call = f"shape=2x3,semantics={semantics}"
+        write_case(root, "e8m0_upcast", call, inputs, {"out": ("f32", bits)})
+        bits = np.where(bits == 0x7F800001, 0x7FC00000, bits) >> 16
+        write_case(root, "e8m0_upcast", call + ",out_dtype=bf16", inputs, {"out": ("bf16", bits)})
+    write_case(root, "e8m0_upcast", "shape=scalar,semantics=te", {"scale": ("u8", 127)}, {"out": ("f32", 1.0)})
+    for rows, topk, experts, block, order in ((0, 2, 3, 4, "expert"), (9, 3, 5, 4, "expert"), (9, 3, 5, 4, "slot")):
+        ids = np.array([rng.permutation(experts)[:topk] for _ in range(rows)], np.int64).reshape(rows, topk)
+        ids[rng.random(ids.shape) < 0.4] = -1
+        ids[rng.random(ids.shape) < 0.1] = 1 << 32
+        prob = rng.integers(0, 1 << 32, ids.shape, np.uint32)
+        counts = np.array([(ids == e).sum() for e in range(experts)])
+        raw, more = rng.integers(0, 256, (rows, 5), np.uint8), {"ignored": int((ids > experts).sum())}
+        inputs = {"topk_idx": ("i64", ids), "topk_prob": ("f32", prob)}
+        outputs = contract_tc.slow_route(ids, prob, experts, block, order)
+        packed = contract_tc.slow_pack(raw, outputs["x_gather_idx"][1], 160, 127)
+        call = f"N={rows},topk={topk},E={experts},block={block},order={order}"
+        write_case(root, "metadata_pack", call + ",cols=160,fill=127", {**inputs, "raw": ("u8", raw)},
+                   {**outputs, "packed": ("u8", packed)}, **more)
+        inputs["tokens_per_expert"] = ("i32", -(-counts // 8) * 8)
+        write_case(root, "topk_metadata", call + ",counts=aligned,counts_align=8", inputs, outputs, **more)
+        inputs["tokens_per_expert"] = ("i32", counts + (np.arange(experts) >= 2))
+        write_case(root, "topk_metadata", call + ",counts=wrong", inputs, {}, "count_mismatch",
+                   (2, counts[2] + 1, counts[2]), **more)
+    inputs = {"topk_idx": ("i32", [[-1, 9, -1, 9], [2, 1, 1, 2]]), "topk_prob": ("f32", np.zeros((2, 4)))}
+    write_case(root, "topk_metadata", "N=2,topk=4,E=3,idx=i32", inputs, {}, "duplicate_expert", (1, 0, 3), 2)
+    for carrier, dtype, columns in (("u8", "u8", 5), ("i8", "i8", 5), ("i32", "i32", 5), ("i32x4", "i32", 8)):
+        scales, gather = rng.integers(0, 256, (150, columns), np.uint8), rng.integers(0, 150, 260)
+        raw = scales.view(np.int32 if carrier == "i32x4" else np.uint8)
+        raw = raw | np.int32(-0x5A5A5B00) if carrier == "i32" else raw  # junk above the low byte
+        inputs = {"raw": (dtype, raw), "gather": ("i32", gather)}
+        call = f"N=150,cols={columns * 32 - 7},carrier={carrier},fill=0"
+        packed = contract_tc.slow_pack(scales, range(150), columns * 32, 0)
+        write_case(root, "scale_pack", call, {"raw": (dtype, raw)}, {"packed": ("u8", packed)}, R=150)
+        call += ",R=260"
+        packed = contract_tc.slow_pack(scales, gather, columns * 32, 0)
+        write_case(root, "scale_pack", call + ",gather=random", inputs, {"packed": ("u8", packed)})
+        inputs["gather"] = ("i32", np.where(np.arange(260) < 77, gather, 150))
+        write_case(root, "scale_pack", call + ",gather=outside", inputs, {}, "bad_index", (77, 150, 150))
+    cu = np.array([1, 8, 8, 26])
+    dy, x = (rng.integers(0, 1 << 16, shape).astype(np.uint16) & 0xBFFF for shape in ((28, 8), (30, 16)))
+    dy[0], dy[26:] = 0x7FC1, 0x7F80  # rows outside the segments
+    gather, grad = rng.integers(0, 30, 28), rng.integers(0, 1 << 32, (3, 8, 16), np.uint32)
+    gather[26:] = -7
+    for gathered, accumulate, out_dtype in ((0, 0, "f32"), (1, 0, "bf16"), (1, 1, "f32"), (0, 1, "bf16")):
+        dw = contract_tc.slow_wgrad(dy, x, cu, gather if gathered else None, grad if accumulate else None)
+        if out_dtype == "bf16":
+            dw = np.reshape([contract_tc.slow_round_to_bf16(bits) for bits in dw.flat], dw.shape)
+        inputs = {"dy": ("bf16", dy), "x": ("bf16", x), "cu_seqlens": ("i32", cu)}
+        inputs.update({"x_gather_idx": ("i32", gather)} if gathered else {})
+        call = f"M=8,N=16,E=3,counts=7+0+18,gather={'random' if gathered else 'none'},out_dtype={out_dtype}"
+        broken = {**inputs, "cu_seqlens": ("i32", [1, 9, 8, 26])}
+        write_case(root, "wgrad_varlen_k", call + ",break=order", broken, {}, "bad_offsets", (1, 9, 8), T=28, Tx=30)
+        inputs.update({"main_grad": ("f32", grad)} if accumulate else {})
+        call += f",accumulate={accumulate}"
+        write_case(root, "wgrad_varlen_k", call, inputs, {"dw": (out_dtype, dw)}, T=28, Tx=30)
+
+
+def faults(path):
+    """(what the complaint must name, change of the open file) for every part of one golden file."""
+    def attribute(of, name, value):
+        return lambda file: file[of].attrs.__setitem__(name, value)
+
+    def flipped(array, index):
+        array = np.array(array)
+        array.reshape(-1).view(np.uint8)[index] ^= 1
+        return array
+
+    changes = {"seed": 1, "contract_version": 2, "ignored_ids": 99, "status_where": [99] * 3, "status": "too_large"}
+    for name, value in {**dict.fromkeys(("case", "contract", "generator", "op"), "other"), **changes}.items():
+        yield f"root attribute {name.replace('_where', '')}", attribute("/", name, value)
+    yield "root attribute reason: missing", lambda file: file.attrs.__delitem__("reason")
+    yield "/outputs/other: must not be there", lambda file: write_dataset(file, "/outputs/other", "i32", 1)
+    with h5py.File(path, "r") as file:
+        arrays = {f"/{group}/{name}": np.asarray(data[()]) for group in file for name, data in file[group].items()}
+        dtypes = {name: plain(file[name].attrs["dtype"]) for name in arrays}
+    for name, array in arrays.items():
+        yield f"{name}: sha256", attribute(name, "sha256", "0" * 64)
+        yield f"{name}: no description", attribute(name, "description", "")
+        yield f"{name}: dtype", attribute(name, "dtype", "i8" if dtypes[name] != "i8" else "i32")
+        if name.startswith("/outputs/"):
+            places = {0, array.nbytes // 2, array.nbytes - 1} if array.size else ()
+            for what, other in [("index", flipped(array, i)) for i in places] + [("shape", array[None])]:
+                yield f"{name}: {what}", lambda file, n=name, other=other: write_dataset(file, n, dtypes[n], other)
+            yield f"{name}: missing", lambda file, n=name: file.__delitem__(n)
+
+
+def write_manifests(root, names, digest=None, **extra):
+    rows = [(name, digest or file_sha256(os.path.join(root, name))) for name in names]
+    with open(os.path.join(root, "SHA256SUMS"), "w", encoding="utf-8") as file:
+        file.writelines(f"{digest}  {name}\n" for name, digest in rows)
+    with open(os.path.join(root, "manifest.json"), "w", encoding="utf-8") as file:
+        json.dump({"files": [{"path": name, "sha256": digest, **extra} for name, digest in rows]}, file)
+
+
+def self_test():
+    """Exit status: the arithmetic, a set made by hand that must be equal, and every planted fault, which must not."""
+    failures, checks = contract_tc.self_test(), []
+
+    def expect(good, what):
+        checks.append(good)
+        if not good:
+            print(f"FAIL {what}")
+
+    with tempfile.TemporaryDirectory() as root:
+        write_set(root)
+        names = [os.path.relpath(path, root) for path in golden_files(root)]
+        write_manifests(root, names)
+        expect(check_folder(root) == 0, "a good set is not equal")
+        lines = []
+        check_folder(root, max_macs=100, say=lines.append)
+        expect(any("NOT checked, more than 100" in line for line in lines), "skipped files are not reported")
+        for name in names:
+            path = os.path.join(root, name)
+            for complaint, change in faults(path):
+                copy = shutil.copy(path, path + ".good")
+                with h5py.File(path, "r+") as file:
+                    change(file)
+                problems = check_file(path, name).problems
+                expect(any(complaint in text for text in problems), f"not seen: {name}: {complaint}; seen: {problems}")
+                os.replace(copy, path)
+        for what, change in {
+                "a file not listed": lambda: write_manifests(root, names[1:]),
+                "a file listed twice": lambda: write_manifests(root, names + names[:1]),
+                "a listed file is gone": lambda: os.rename(path, path + ".gone"),
+                "a wrong digest": lambda: write_manifests(root, names, "0" * 64),
+                "a wrong attribute": lambda: write_manifests(root, names, contract_version=2),
+                "a wrong dataset digest": lambda: write_manifests(root, names, outputs={"out": "0" * 64}),
+                "no SHA256SUMS": lambda: os.remove(os.path.join(root, "SHA256SUMS")),
+                "no manifest.json": lambda: os.remove(os.path.join(root, "manifest.json")),
+                "a truncated file": lambda: os.truncate(os.path.join(root, names[0]), 100)}.items():
+            change()
+            expect(check_folder(root, say=lines.append) == 1, f"not seen: {what}")
+            if os.path.exists(path + ".gone"):
+                os.rename(path + ".gone", path)
+            write_manifests(root, names)
+    failures += checks.count(False)
+    print(f"{len(checks)} checks of files made by hand; self-test: {failures or 'no'} failures")
+    return 1 if failures else 0
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(description="Re-computes every output of a golden set from the contracts' text.")
+    parser.add_argument("folder", nargs="?", help="golden set, searched recursively for .h5 files")
+    parser.add_argument("--max-macs", type=int, metavar="N", help="skip wgrad cases of more multiply-adds, and say so")
+    parser.add_argument("--no-manifest", action="store_true", help="leave manifest.json and SHA256SUMS out")
+    parser.add_argument("--self-test", action="store_true", help="test this program: known answers, planted faults")
+    args = parser.parse_args(argv)
+    if args.self_test == (args.folder is not None):
+        parser.error("give a folder or --self-test")
+    if not args.self_test and not os.path.isdir(args.folder):
+        parser.error(f"{args.folder} is not a folder")
+    return self_test() if args.self_test else check_folder(args.folder, args.max_macs, not args.no_manifest)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

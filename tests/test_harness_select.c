@@ -1,0 +1,108 @@
+/* Which cases --suite, --op and --case select, on the made-up op. */
+#include "harness_fake.h"
+
+#include "../harness/select.h"
+
+#include "check_main.h"
+
+static const struct sb_option options[] = {SB_SELECT_OPTIONS, {0}};
+static const struct sb_option_table table = {"verb", "summary", "", 0, options, ""};
+
+static struct sb_selection selected;
+static struct sb_error err;
+
+static bool choose(const char *line, bool all_by_default)
+{
+    static char words[512];
+    static char *argv[12];
+    char *save = NULL;
+    int argc = 0;
+    struct sb_options o;
+    snprintf(words, sizeof words, "%s", line);
+    for (char *w = strtok_r(words, " ", &save); w != NULL; w = strtok_r(NULL, " ", &save))
+        argv[argc++] = w;
+    argv[argc] = NULL;
+    memset(&err, 0, sizeof err);
+    ck_assert(sb_options_parse(&o, &table, argc, argv, &err));
+    sb_selection_free(&selected);
+    const bool ok = sb_select(&selected, &fake_table, &o, all_by_default, &err);
+    sb_options_free(&o);
+    return ok;
+}
+
+static void expect(const char *line, const char *ids)
+{
+    char got[512] = "";
+    ck_assert_msg(choose(line, false), "%s: %s", line, err.text);
+    for (int i = 0; i < selected.count; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", i > 0 ? " " : "", selected.c[i].id);
+    ck_assert_str_eq(got, ids);
+}
+
+static void refuse(const char *line, const char *text)
+{
+    ck_assert_msg(!choose(line, false), "taken: %s", line);
+    ck_assert_int_eq(err.exit, SB_EXIT_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, text) != NULL, "%s: '%s' lacks '%s'", line, err.text, text);
+}
+
+START_TEST(suites_and_ops)
+{
+    expect("v --suite smoke", "fake/n=1000 fake/n=0");
+    expect("v --suite standard", "fake/n=1000 fake/n=16,reject=1 fake/n=20,after=500");
+    expect("v --suite smoke,standard", "fake/n=1000 fake/n=0 fake/n=16,reject=1 fake/n=20,after=500");
+    expect("v --suite standard --suite smoke", "fake/n=1000 fake/n=0 fake/n=16,reject=1 fake/n=20,after=500");
+    ck_assert_str_eq(selected.suites, "smoke,standard");
+    ck_assert(!selected.filtered);
+    expect("v --op fake --suite smoke", "fake/n=1000 fake/n=0");
+    ck_assert(selected.filtered);
+    expect("v --op fake", "fake/n=1000 fake/n=0 fake/n=16,reject=1 fake/n=20,after=500");
+    ck_assert_str_eq(selected.suites, "selection");
+    ck_assert(choose("v", true));
+    ck_assert_int_eq(selected.count, 4);
+}
+END_TEST
+
+START_TEST(cases)
+{
+    expect("v --case fake/n=1000", "fake/n=1000");
+    expect("v --case fake/reject=1,n=16", "fake/n=16,reject=1"); /* any order in, the id out */
+    expect("v --case fake/n=20,after=500 --case fake/n=0", "fake/n=20,after=500 fake/n=0");
+    expect("v --case fake/n=0 --case fake/n=0", "fake/n=0");
+    expect("v --case *reject*", "fake/n=16,reject=1");
+    expect("v --case fake/n=?", "fake/n=0");
+    expect("v --suite smoke --case fake/*", "fake/n=1000 fake/n=0");
+    expect("v --case fake/n=77", "fake/n=77"); /* no suite lists it */
+    ck_assert_int_eq(selected.c[0].suites, 0);
+    expect("v --case fake/n=0,reject=0", "fake/n=0"); /* a default spelt out */
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    refuse("v", "say which cases");
+    refuse("v --suite smok", "no suite 'smok'; nearest: smoke");
+    refuse("v --op fkae", "no op 'fkae'; nearest: fake");
+    refuse("v --case fake", "an id reads op/name=value");
+    refuse("v --case fake/n=100O", "no case 'fake/n=100O'");
+    refuse("v --case fake/n=100O", "nearest: fake/n=1000");
+    refuse("v --case fkae/n=0", "nearest: fake/n=0");
+    refuse("v --case fake/m=0", "no case 'fake/m=0'");
+    refuse("v --case fake/*zzz*", "no case matches");
+    refuse("v --suite smoke --case fake/n=16,reject=1", "is not in that suite (standard)");
+    refuse("v --suite smoke --case fake/n=77", "no suite lists it");
+    refuse("v --suite smoke --case *reject*", "no case matches");
+    refuse("v --suite seed", "nothing is selected");
+}
+END_TEST
+
+static Suite *make_suite(void)
+{
+    Suite *s = suite_create("select");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, suites_and_ops);
+    tcase_add_test(t, cases);
+    tcase_add_test(t, refusals);
+    suite_add_tcase(s, t);
+    return s;
+}

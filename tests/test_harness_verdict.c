@@ -1,0 +1,161 @@
+/* From results to exit status, verdict and ledger; and the names of CUDA targets. */
+#include "harness_fake.h"
+
+#include "../harness/device.h"
+#include "../harness/verdict.h"
+
+#include "check_main.h"
+
+static struct sb_selection cases;
+static struct sb_report report;
+static const struct sb_require nothing;
+
+static void start(void)
+{
+    struct sb_case c;
+    struct sb_error err = {0};
+    sb_selection_free(&cases);
+    sb_report_free(&report);
+    ck_assert(sb_case_parse(&c, &fake_table.list, "fake/n=5", &err) && sb_select_add(&cases, &c, &err));
+}
+
+static void add(const char *variant, const char *device, enum sb_outcome outcome, const char *detail)
+{
+    struct sb_result r = {.outcome = outcome, .launches = -1, .bytes_compared = 10};
+    snprintf(r.case_id, sizeof r.case_id, "fake/n=5");
+    snprintf(r.op, sizeof r.op, "fake");
+    snprintf(r.variant, sizeof r.variant, "%s", variant);
+    snprintf(r.device, sizeof r.device, "%s", device);
+    snprintf(r.judge, sizeof r.judge, "stored golden");
+    snprintf(r.detail, sizeof r.detail, "%s", detail);
+    ck_assert(sb_report_add(&report, &r));
+}
+
+static void conclude(const struct sb_require *require, const char *bad, int status, const char *text)
+{
+    sb_verdict(&report, require, &cases, bad, "");
+    ck_assert_msg(report.exit_status == status, "%d: %s", report.exit_status, report.verdict);
+    ck_assert_msg(strstr(report.verdict, text) != NULL, "'%s' lacks '%s'", report.verdict, text);
+    ck_assert(report.finished);
+    ck_assert_int_eq(strncmp(report.verdict, "PASS", 4) == 0, status == 0);
+}
+
+START_TEST(statuses)
+{
+    start();
+    conclude(&nothing, NULL, 3, "NOTHING RAN");
+    add("right", "none", SB_NOT_RUN, "no GPU");
+    conclude(&nothing, NULL, 3, "NOTHING RAN");
+    add("ref", "cpu", SB_SKIP, "cannot");
+    conclude(&nothing, NULL, 3, "NOTHING RAN");
+    conclude(&nothing, "a damaged file", 2, "a damaged file");
+    add("ref", "cpu", SB_PASS, "");
+    conclude(&nothing, NULL, 0, "1 passed, 0 failed, 1 skipped, 1 not run");
+    conclude(&nothing, "a damaged file", 2, "a damaged file");
+    add("relations", "cpu", SB_FAIL, "wrong");
+    conclude(&nothing, NULL, 1, "FAIL: 1 failed");
+    conclude(&nothing, "a damaged file", 1, "FAIL"); /* a wrong bit outweighs */
+}
+END_TEST
+
+START_TEST(requirements)
+{
+    const struct sb_require three = {.passes = 3}, gpu = {.gpu = true};
+    start();
+    add("ref", "cpu", SB_PASS, "");
+    add("relations", "cpu", SB_PASS, "");
+    conclude(&three, NULL, 3, "--require 3");
+    conclude(&gpu, NULL, 3, "fake ran on no GPU");
+    add("right", "0: Some GPU (sm_90)", SB_SKIP, "cannot");
+    conclude(&gpu, NULL, 3, "fake ran on no GPU");
+    add("right", "0: Some GPU (sm_90)", SB_PASS, "");
+    conclude(&gpu, NULL, 0, "PASS");
+    conclude(&three, NULL, 0, "PASS");
+}
+END_TEST
+
+static const char *none_deselected(void *user, const char *variant)
+{
+    (void)user;
+    return strcmp(variant, "hang") == 0 ? "left out by --variant" : NULL;
+}
+
+static const struct sb_ledger *line(const char *variant, const char *target)
+{
+    for (int i = 0; i < report.ledgers; i++)
+        if (strcmp(report.ledger[i].variant, variant) == 0 && strcmp(report.ledger[i].target, target) == 0)
+            return &report.ledger[i];
+    ck_abort_msg("no ledger line for %s on %s", variant, target);
+    return NULL;
+}
+
+START_TEST(ledger_lists_what_did_not_run)
+{
+    const char *here[] = {"sm_90a"};
+    struct sb_ledger_facts facts = {.cases = &cases, .table = &fake_table, .no_gpu = "no GPU on this machine", .deselected = none_deselected};
+    start();
+    add("ref", "cpu", SB_PASS, "");
+    add("right", "none", SB_NOT_RUN, "no GPU on this machine");
+    ck_assert(sb_ledger_fill(&report, &facts));
+    ck_assert_int_eq(line("ref", "cpu")->executed, 1);
+    ck_assert_int_eq(line("relations", "cpu")->executed, 0);
+    ck_assert_str_ne(line("relations", "cpu")->note, "");
+    static const char *const targets[] = {"sm_90a", "sm_100f", "sm_103f", "sm_120f", "sm_121f"};
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(line("right", targets[i])->executed, 0);
+        ck_assert_str_ne(line("right", targets[i])->note, "");
+        ck_assert_str_eq(line("hang", targets[i])->note, "left out by --variant");
+    }
+    ck_assert_str_eq(line("elsewhere", "sm_100f")->variant, "elsewhere"); /* written for one family: only that one */
+    for (int i = 0; i < report.ledgers; i++)
+        ck_assert(strcmp(report.ledger[i].variant, "elsewhere") != 0 || strncmp(report.ledger[i].target, "sm_10", 5) == 0);
+
+    start();
+    facts.no_gpu = NULL;
+    facts.targets_here = here;
+    facts.targets_here_count = 1;
+    add("right", "0: Some GPU (sm_90)", SB_PASS, "");
+    add("right", "0: Some GPU (sm_90)", SB_FAIL, "wrong");
+    ck_assert(sb_ledger_fill(&report, &facts));
+    char target[32];
+    sb_target_of(90, target, sizeof target); /* "sm_90" in a build that has no such target */
+    int64_t executed = 0, failed = 0;
+    for (int i = 0; i < report.ledgers; i++)
+        if (strcmp(report.ledger[i].variant, "right") == 0) {
+            executed += report.ledger[i].executed;
+            failed += report.ledger[i].failed;
+        }
+    if (strcmp(target, "sm_90a") == 0) {
+        ck_assert_int_eq(executed, 2);
+        ck_assert_int_eq(failed, 1);
+    }
+    ck_assert_int_eq(line("right", "sm_120f")->executed, 0);
+}
+END_TEST
+
+START_TEST(targets)
+{
+    ck_assert(sb_targets_cover("any", 90) && sb_targets_cover("any", 121));
+    ck_assert(sb_targets_cover("sm_90a", 90));
+    ck_assert(!sb_targets_cover("sm_90a", 100));
+    ck_assert(sb_targets_cover("sm_100f", 100) && sb_targets_cover("sm_100f", 103));
+    ck_assert(!sb_targets_cover("sm_100f", 90) && !sb_targets_cover("sm_100f", 110) && !sb_targets_cover("sm_100f", 120));
+    ck_assert(sb_targets_cover("sm_120f", 121) && !sb_targets_cover("sm_121f", 120));
+    ck_assert(sb_targets_cover("sm_90a,sm_120f", 121) && sb_targets_cover("sm_90a,sm_120f", 90));
+    ck_assert(sb_targets_cover("sm_80", 89) && !sb_targets_cover("sm_80", 90));
+    char name[32];
+    ck_assert_str_eq(sb_target_of(75, name, sizeof name), "sm_75");
+}
+END_TEST
+
+static Suite *make_suite(void)
+{
+    Suite *s = suite_create("verdict");
+    TCase *t = tcase_create("all");
+    tcase_add_test(t, statuses);
+    tcase_add_test(t, requirements);
+    tcase_add_test(t, ledger_lists_what_did_not_run);
+    tcase_add_test(t, targets);
+    suite_add_tcase(s, t);
+    return s;
+}
