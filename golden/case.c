@@ -211,9 +211,10 @@ static bool check_characters(const char *text, struct sb_error *err)
         const bool digit = *p >= '0' && *p <= '9';
         if (letter || digit || strchr("=,.+-_", *p) != NULL)
             continue;
-        return sb_fail(err, SB_EXIT_BAD_INPUT,
-                       "character 0x%02x at position %td of a call: only letters, digits and = , . + - _ may stand there",
-                       (unsigned)(unsigned char)*p, p - text);
+        return sb_fail(
+            err, SB_EXIT_BAD_INPUT,
+            "character 0x%02x at position %td of a call: only letters, digits and = , . + - _ may stand there",
+            (unsigned)(unsigned char)*p, p - text);
     }
     return true;
 }

@@ -30,7 +30,7 @@ uint16_t sb_bf16_draw_along_k(enum sb_bf16_dist dist, const struct sb_rng *rng, 
 
 /* f32 bits for probabilities and gradients. */
 enum sb_f32_dist {
-    SB_F32_UNIT,    /* [0, 1) */
+    SB_F32_UNIT, /* [0, 1) */
     SB_F32_NORMAL,
     SB_F32_SPECIAL, /* -0, subnormals, quiet and signalling NaN payloads, Inf, among ordinary values */
     SB_F32_COUNT
@@ -41,10 +41,10 @@ uint32_t sb_f32_draw(enum sb_f32_dist dist, const struct sb_rng *rng, uint64_t i
 
 /* E8M0 scale bytes. */
 enum sb_scale_dist {
-    SB_SCALE_REAL,   /* 112..119: what checkpoints hold */
-    SB_SCALE_BYTES,  /* uniform over all 256 */
-    SB_SCALE_RAMP,   /* i mod 256: every byte, in order */
-    SB_SCALE_EDGES,  /* 0x00, 0x01, 0xFE, 0xFF only */
+    SB_SCALE_REAL,  /* 112..119: what checkpoints hold */
+    SB_SCALE_BYTES, /* uniform over all 256 */
+    SB_SCALE_RAMP,  /* i mod 256: every byte, in order */
+    SB_SCALE_EDGES, /* 0x00, 0x01, 0xFE, 0xFF only */
     SB_SCALE_COUNT
 };
 extern const char *const sb_scale_dist_names[SB_SCALE_COUNT + 1];

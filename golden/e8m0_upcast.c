@@ -88,17 +88,10 @@ static bool validate(const struct sb_case *c, struct sb_error *err)
         const bool last = axis == rank - 1;
         const int64_t step = last && row_stride > shape[axis] ? row_stride : shape[axis];
         if (__builtin_mul_overflow(span, step, &span) || span > SCALES_LIMIT)
-            return sb_fail(err, SB_EXIT_BAD_INPUT, "shape=%s spans more than %" PRId64 " scales; choose a smaller one", text,
-                           SCALES_LIMIT);
+            return sb_fail(err, SB_EXIT_BAD_INPUT, "shape=%s spans more than %" PRId64 " scales; choose a smaller one",
+                           text, SCALES_LIMIT);
     }
     return true;
-}
-
-static void strides(const struct sb_case *c, int index, int64_t *row_stride, int64_t *col_stride)
-{
-    (void)index; /* scale is the only input */
-    *row_stride = sb_case_int(c, "row_stride");
-    *col_stride = 0;
 }
 
 /* ---- inputs ------------------------------------------------------------------------------------- */
@@ -119,7 +112,8 @@ static void fill_scales(const struct sb_tensor *scale, enum sb_scale_dist dist, 
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = 0; column < columns; column += CHUNK) {
             const int64_t count = columns - column < CHUNK ? columns - column : CHUNK;
-            const uint64_t first = (uint64_t)(row_stride >= columns ? row * columns + column : row * row_stride + column);
+            const uint64_t first =
+                (uint64_t)(row_stride >= columns ? row * columns + column : row * row_stride + column);
             sb_scale_fill(dist, rng, first, count, &bytes[row * row_stride + column]);
         }
 }
@@ -146,7 +140,8 @@ static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_erro
     const enum sb_dtype out_dtype = dtypes[sb_case_int(c, "out_dtype")];
     if (!sb_tensor_alloc(&d->out[0], "out", out_dtype, scale->rank, scale->shape, err))
         return false;
-    d->status = sb_ref_e8m0_upcast(scale, (enum sb_e8m0_semantics)sb_case_int(c, "semantics"), out_dtype, d->out[0].data);
+    d->status =
+        sb_ref_e8m0_upcast(scale, (enum sb_e8m0_semantics)sb_case_int(c, "semantics"), out_dtype, d->out[0].data);
     if (d->status.code != SB_OK)
         sb_tensors_free(d->out, 1);
     return true;
@@ -164,5 +159,4 @@ const struct sb_op sb_op_e8m0_upcast = {
     .validate = validate,
     .generate = generate,
     .reference = reference,
-    .strides = strides,
 };

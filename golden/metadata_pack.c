@@ -13,7 +13,8 @@ enum { IN_RAW = SB_ROUTING_INPUTS, OUT_PACKED = SB_ROUTING_OUTPUTS };
 
 static const struct sb_param_spec params[] = {
 #include "routing_params.inc"
-    {"cols", SB_PARAM_INT, NULL, NULL, 0, INT64_C(1) << 31, "columns of the scaled matrix: 32 a scale; a call takes 1 or more"},
+    {"cols", SB_PARAM_INT, NULL, NULL, 0, INT64_C(1) << 31,
+     "columns of the scaled matrix: 32 a scale; a call takes 1 or more"},
     {"carrier", SB_PARAM_ENUM, "u8", sb_carrier_names, 0, 0, "how the scale bytes lie in memory"},
     {"fill", SB_PARAM_INT, "1", NULL, 0, 255, "the byte where packed has no scale"},
     {"row_stride", SB_PARAM_INT, "0", NULL, 0, INT64_C(1) << 31, "carrier elements from row to row; 0: dense"},
@@ -40,13 +41,6 @@ static bool validate(const struct sb_case *c, struct sb_error *err)
         return false;
     const int64_t after = sb_case_int(c, "after"), n = sb_case_int(c, "N");
     return sb_routing_oversized(c) || sb_raw_scales_validate(c, after > n ? after : n, err);
-}
-
-static void strides(const struct sb_case *c, int index, int64_t *row_stride, int64_t *col_stride)
-{
-    *row_stride = *col_stride = 0;
-    if (index == IN_RAW)
-        sb_raw_scales_strides(c, row_stride, col_stride);
 }
 
 static bool generate(const struct sb_case *c, struct sb_data *d, struct sb_error *err)
@@ -146,6 +140,5 @@ const struct sb_op sb_op_metadata_pack = {
     .reference = reference,
     .relations = relations,
     .prelude = sb_routing_prelude,
-    .strides = strides,
     .derived = derived,
 };

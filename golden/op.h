@@ -128,10 +128,6 @@ struct sb_op {
     /* Optional. The id of a call to be made first in the same buffers (a large call, then this one), or NULL. */
     const char *(*prelude)(const struct sb_case *c, char *id, size_t size);
 
-    /* Optional. The strides of input `index`, in elements, as the parameters give them (0: dense, 1), so that a
-     * stored dense array can be laid out again with its gaps, as generate() does. NULL: every input is dense. */
-    void (*strides)(const struct sb_case *c, int index, int64_t *row_stride, int64_t *col_stride);
-
     /* Optional, called before validate(). Gives a parameter that stands for "the natural size" (R=-1) the number
      * meant, in `value` alone: text and id keep what was written. Never called twice for one case. */
     void (*resolve)(struct sb_case *c);

@@ -4,8 +4,9 @@
 #include <string.h>
 
 const char *const sb_route_names[SB_ROUTE_COUNT + 1] = {
-    "uniform", "holes", "none",    "one_expert", "ends_empty",     "all_experts",  "exact_block", "block_minus", "block_plus",
-    "skewed",  "hot",   "invalid", "duplicate",  "duplicate_last", "tail_invalid", "descending",  "ascending",   NULL};
+    "uniform",     "holes",          "none",         "one_expert", "ends_empty", "all_experts",
+    "exact_block", "block_minus",    "block_plus",   "skewed",     "hot",        "invalid",
+    "duplicate",   "duplicate_last", "tail_invalid", "descending", "ascending",  NULL};
 
 enum { STREAM_ROUTE = 16, STREAM_ROUTE_CASE = 17 };
 
@@ -21,7 +22,8 @@ struct router {
     struct sb_rng rng;
     int64_t target;       /* the expert that a pattern singles out */
     int64_t target_count; /* how many tokens go to it */
-    int64_t step, shift;  /* row -> (row * step + shift) mod n is a permutation: its first target_count values go there */
+    int64_t step,
+        shift; /* row -> (row * step + shift) mod n is a permutation: its first target_count values go there */
 };
 
 /* ---- the target --------------------------------------------------------------------------------- */
@@ -327,7 +329,8 @@ bool sb_route_validate(const struct sb_case *c, struct sb_error *err)
     if (route != SB_ROUTE_NONE && (topk < 1 || experts < 1))
         return sb_fail(err, SB_EXIT_BAD_INPUT, "topk=0 and E=0 need route=none");
     if (tokens_of_target(route, n, sb_case_int(c, "block")) < 0)
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "route=%s needs a block of at least 1 and N of at least a block, plus one for block_plus",
+        return sb_fail(err, SB_EXIT_BAD_INPUT,
+                       "route=%s needs a block of at least 1 and N of at least a block, plus one for block_plus",
                        sb_route_names[route]);
     return true;
 }

@@ -41,10 +41,12 @@ bool sb_routing_validate(const struct sb_case *c, struct sb_error *err)
 {
     const int64_t n = sb_case_int(c, "N"), topk = sb_case_int(c, "topk"), after = sb_case_int(c, "after");
     if (after != 0 && after <= n)
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "after=%" PRId64 " must exceed N: it is the larger call made first", after);
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "after=%" PRId64 " must exceed N: it is the larger call made first",
+                       after);
     if ((n * topk > SLOTS_LIMIT && !sb_routing_oversized(c)) || after * topk > SLOTS_LIMIT)
         return sb_fail(err, SB_EXIT_BAD_INPUT,
-                       "N * topk above %" PRId64 " needs more memory than a case may take; choose a smaller N", SLOTS_LIMIT);
+                       "N * topk above %" PRId64 " needs more memory than a case may take; choose a smaller N",
+                       SLOTS_LIMIT);
     return validate_counts(c, err) && sb_route_validate(c, err);
 }
 

@@ -25,7 +25,8 @@ static const char *const gather_names[] = {"none", "identity", "random",   "reve
 
 static const struct sb_param_spec params[] = {
     {"N", SB_PARAM_INT, NULL, NULL, 0, INT64_C(1) << 31, "rows of raw"},
-    {"cols", SB_PARAM_INT, NULL, NULL, 0, INT64_C(1) << 31, "columns of the scaled matrix: 32 a scale; a call takes 1 or more"},
+    {"cols", SB_PARAM_INT, NULL, NULL, 0, INT64_C(1) << 31,
+     "columns of the scaled matrix: 32 a scale; a call takes 1 or more"},
     {"R", SB_PARAM_INT, "-1", NULL, -1, INT32_MAX, "packed rows; -1: N"},
     {"carrier", SB_PARAM_ENUM, "u8", sb_carrier_names, 0, 0, "how the scale bytes lie in memory"},
     {"fill", SB_PARAM_INT, "1", NULL, 0, 255, "the byte where packed has no scale"},
@@ -62,13 +63,6 @@ static bool validate(const struct sb_case *c, struct sb_error *err)
         return sb_fail(err, SB_EXIT_BAD_INPUT, "packed would take more than %" PRId64 " GiB; choose smaller R or cols",
                        PACKED_LIMIT >> 30);
     return sb_raw_scales_validate(c, sb_case_int(c, "N"), err);
-}
-
-static void strides(const struct sb_case *c, int index, int64_t *row_stride, int64_t *col_stride)
-{
-    *row_stride = *col_stride = 0;
-    if (index == IN_RAW)
-        sb_raw_scales_strides(c, row_stride, col_stride);
 }
 
 /* ---- inputs ------------------------------------------------------------------------------------- */
@@ -164,7 +158,6 @@ const struct sb_op sb_op_scale_pack = {
     .validate = validate,
     .generate = generate,
     .reference = reference,
-    .strides = strides,
     .resolve = resolve,
     .derived = derived,
 };

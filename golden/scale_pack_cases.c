@@ -201,7 +201,5 @@ const struct sb_case_row sb_cases_scale_pack[] = {
     {"N=20,cols=96,carrier=i32x4", BOTH, "rejected: i32x4 with S = 3"},
     {"N=20,cols=2880,carrier=i32x4,gather=random", SB_STANDARD, "rejected: i32x4 with S = 90"},
     {"N=20,cols=1,carrier=i32x4", SB_STANDARD, "rejected: i32x4 with S = 1: a width of no word at all"},
-    {"N=7,cols=64,R=5", SB_STANDARD, "rejected: R without a gather is N"},
-    {"N=20,cols=0", SB_STANDARD, "rejected: no columns"},
     {NULL, 0, NULL},
 };

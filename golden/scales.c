@@ -6,18 +6,13 @@
 
 const char *const sb_carrier_names[SB_CARRIER_COUNT + 1] = {"u8", "i8", "i32", "i32x4", NULL};
 
-enum { CHUNK = 64 };                                /* carrier elements drawn at a time */
-static const uint64_t GARBAGE_STREAM = 1ull << 32;  /* added to a tensor's stream: bytes that are not scales */
-static const int64_t RAW_LIMIT = (int64_t)1 << 33;  /* bytes: beyond, a typing mistake is likelier than a wish */
+enum { CHUNK = 64 };                               /* carrier elements drawn at a time */
+static const uint64_t GARBAGE_STREAM = 1ull << 32; /* added to a tensor's stream: bytes that are not scales */
+static const int64_t RAW_LIMIT = (int64_t)1 << 33; /* bytes: beyond, a typing mistake is likelier than a wish */
 
 int64_t sb_scale_columns(int64_t cols)
 {
     return sb_cdiv(cols, 32);
-}
-
-int64_t sb_scale_row_stride(int64_t row_stride, int64_t col_stride, int64_t width)
-{
-    return row_stride != 0 ? row_stride : width * col_stride;
 }
 
 bool sb_strides_may_overlap(int64_t rows, int64_t columns, int64_t row_stride, int64_t col_stride)
@@ -97,20 +92,22 @@ static int64_t width_of(const struct sb_case *c)
     return sb_carrier_width(carrier_of(c), sb_scale_columns(sb_case_int(c, "cols")));
 }
 
-void sb_raw_scales_strides(const struct sb_case *c, int64_t *row_stride, int64_t *col_stride)
+static void strides_of(const struct sb_case *c, int64_t *row_stride, int64_t *col_stride)
 {
     *col_stride = sb_case_int(c, "col_stride");
-    *row_stride = sb_scale_row_stride(sb_case_int(c, "row_stride"), *col_stride, width_of(c));
+    *row_stride = sb_case_int(c, "row_stride");
+    if (*row_stride == 0) /* rows that touch */
+        *row_stride = width_of(c) * *col_stride;
 }
 
 bool sb_raw_scales_validate(const struct sb_case *c, int64_t n, struct sb_error *err)
 {
     int64_t row_stride, col_stride, rows, span;
-    sb_raw_scales_strides(c, &row_stride, &col_stride);
-    if (__builtin_mul_overflow(n, row_stride, &rows) ||
-        __builtin_add_overflow(rows, width_of(c) * col_stride, &span) || span > RAW_LIMIT / 4)
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "raw would span more than %" PRId64 " GiB; choose smaller N, cols or strides",
-                       RAW_LIMIT >> 30);
+    strides_of(c, &row_stride, &col_stride);
+    if (__builtin_mul_overflow(n, row_stride, &rows) || __builtin_add_overflow(rows, width_of(c) * col_stride, &span) ||
+        span > RAW_LIMIT / 4)
+        return sb_fail(err, SB_EXIT_BAD_INPUT,
+                       "raw would span more than %" PRId64 " GiB; choose smaller N, cols or strides", RAW_LIMIT >> 30);
     return true;
 }
 
@@ -119,7 +116,7 @@ bool sb_raw_scales_generate(const struct sb_case *c, int64_t n, uint64_t stream,
 {
     const int64_t shape[2] = {n, width_of(c)};
     int64_t row_stride, col_stride;
-    sb_raw_scales_strides(c, &row_stride, &col_stride);
+    strides_of(c, &row_stride, &col_stride);
     if (!sb_tensor_alloc_strided(raw, "raw", sb_carrier_dtype(carrier_of(c)), 2, shape, row_stride, col_stride, err))
         return false;
     const struct raw_source source = {
@@ -147,7 +144,7 @@ struct sb_scale_pack_args sb_scale_pack_args_of(const struct sb_case *c, const s
         .cols = sb_case_int(c, "cols"),
         .fill = (uint8_t)sb_case_int(c, "fill"),
     };
-    sb_raw_scales_strides(c, &args.row_stride, &args.col_stride);
+    strides_of(c, &args.row_stride, &args.col_stride);
     return args;
 }
 

@@ -11,9 +11,6 @@ extern const char *const sb_carrier_names[SB_CARRIER_COUNT + 1]; /* NULL-termina
 /* Scales a row: cdiv(cols, 32). */
 int64_t sb_scale_columns(int64_t cols);
 
-/* Elements from one row to the next: the parameter, or, where it is 0, rows that touch. `width` in carrier elements. */
-int64_t sb_scale_row_stride(int64_t row_stride, int64_t col_stride, int64_t width);
-
 /* Can two logical elements share one place? True also where telling would need more than comparing extents. */
 bool sb_strides_may_overlap(int64_t rows, int64_t columns, int64_t row_stride, int64_t col_stride);
 
@@ -22,9 +19,6 @@ bool sb_strides_may_overlap(int64_t rows, int64_t columns, int64_t row_stride, i
  * the index's stead. The three upper bytes of an i32 word are random: they are not part of the scale. */
 bool sb_raw_scales_generate(const struct sb_case *c, int64_t n, uint64_t stream, struct sb_tensor *raw,
                             struct sb_error *err);
-
-/* The strides of raw as its parameters say, for struct sb_op. */
-void sb_raw_scales_strides(const struct sb_case *c, int64_t *row_stride, int64_t *col_stride);
 
 /* The reference's view of raw and of the packing parameters. gather and r are left to the caller. */
 struct sb_scale_pack_args sb_scale_pack_args_of(const struct sb_case *c, const struct sb_tensor *raw, int64_t n);

@@ -36,7 +36,7 @@ enum report_kind {
 struct report {
     enum report_kind kind;
     char dataset[SB_DATASET_NAME];
-    char text[640];
+    char text[SB_FAULT_TEXT];
 };
 
 /* ---- the child ----------------------------------------------------------------------------------- */

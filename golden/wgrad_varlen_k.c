@@ -24,8 +24,8 @@ enum break_kind {
     BREAK_GATHER_HIGH,     /* Tx in the middle, INT32_MAX at the end */
     BREAK_GATHER_NEGATIVE, /* -1 in the middle, INT32_MIN at the end */
 };
-static const char *const break_names[] = {"none",     "descending",  "negative_start",
-                                          "past_end", "gather_high", "gather_negative", NULL};
+static const char *const break_names[] = {
+    "none", "descending", "negative_start", "past_end", "gather_high", "gather_negative", NULL};
 
 static const char *const out_dtype_names[] = {"f32", "bf16", NULL};
 static const char *const outside_names[] = {"nan", "normal", NULL};
@@ -101,19 +101,11 @@ static bool validate(const struct sb_case *c, struct sb_error *err)
         return false;
     const int64_t m = sb_case_int(c, "M"), n = sb_case_int(c, "N");
     const int64_t ld_dy = or_dense(sb_case_int(c, "ld_dy"), m), ld_x = or_dense(sb_case_int(c, "ld_x"), n);
-    if (s.T * ld_dy > ELEMENTS_LIMIT || sb_case_int(c, "x_rows") * ld_x > ELEMENTS_LIMIT || m * n > ELEMENTS_LIMIT / s.E)
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "a tensor would have more than %" PRId64 " elements; choose smaller sizes",
-                       ELEMENTS_LIMIT);
+    if (s.T * ld_dy > ELEMENTS_LIMIT || sb_case_int(c, "x_rows") * ld_x > ELEMENTS_LIMIT ||
+        m * n > ELEMENTS_LIMIT / s.E)
+        return sb_fail(err, SB_EXIT_BAD_INPUT,
+                       "a tensor would have more than %" PRId64 " elements; choose smaller sizes", ELEMENTS_LIMIT);
     return validate_break(c, &s, err);
-}
-
-static void strides(const struct sb_case *c, int index, int64_t *row_stride, int64_t *col_stride)
-{
-    *row_stride = *col_stride = 0;
-    if (index == IN_DY)
-        *row_stride = sb_case_int(c, "ld_dy");
-    if (index == IN_X)
-        *row_stride = sb_case_int(c, "ld_x");
 }
 
 static int derived(const struct sb_case *c, struct sb_derived *out, int max)
@@ -139,7 +131,7 @@ static uint16_t poison(int64_t row, int64_t column)
 struct matrix_source {
     struct sb_rng rng;
     enum sb_bf16_dist dist;
-    bool negate;          /* see sb_bf16_draw_along_k */
+    bool negate; /* see sb_bf16_draw_along_k */
     bool poison_outside;
     const uint8_t *owned; /* [rows]: 1 where some segment reads the row */
 };
@@ -267,9 +259,8 @@ static bool generate_matrix(const struct sb_case *c, const struct sb_segments *s
 {
     const bool is_dy = index == IN_DY;
     const int64_t shape[2] = {is_dy ? s->T : sb_case_int(c, "x_rows"), sb_case_int(c, is_dy ? "M" : "N")};
-    int64_t row_stride, col_stride;
-    strides(c, index, &row_stride, &col_stride);
-    if (!sb_tensor_alloc_strided(t, inputs[index].name, SB_BF16, 2, shape, row_stride, col_stride, err))
+    const int64_t row_stride = sb_case_int(c, is_dy ? "ld_dy" : "ld_x");
+    if (!sb_tensor_alloc_strided(t, inputs[index].name, SB_BF16, 2, shape, row_stride, 0, err))
         return false;
     const enum sb_bf16_dist dist = (enum sb_bf16_dist)sb_case_int(c, "dist");
     uint8_t *owned = owned_rows(s, shape[0], gather);
@@ -346,7 +337,6 @@ const struct sb_op sb_op_wgrad_varlen_k = {
     .validate = validate,
     .generate = generate,
     .reference = reference,
-    .strides = strides,
     .resolve = resolve,
     .derived = derived,
 };

@@ -6,7 +6,8 @@ struct sb_topk_args sb_call_topk_args(const struct sb_gpu_call *call)
     const struct sb_tensor *topk_idx = sb_call_in(call, "topk_idx");
     struct sb_topk_args args = {
         .topk_idx = topk_idx->data,
-        .idx_dtype = topk_idx->dtype,
+        /* A call too large to have inputs is rejected by its size alone: any index type will do. */
+        .idx_dtype = topk_idx->data != NULL ? topk_idx->dtype : SB_I64,
         .topk_prob = sb_call_in(call, "topk_prob")->data,
         .tokens_per_expert = sb_call_in(call, "tokens_per_expert")->data,
         .counts_align = sb_call_int(call, "counts_align"),
@@ -60,7 +61,8 @@ struct sb_scale_pack_args sb_call_scale_pack_args(const struct sb_gpu_call *call
         .col_stride = raw->col_stride != 0 ? raw->col_stride : 1,
         .fill = (uint8_t)sb_call_int(call, "fill"),
     };
-    args.row_stride = raw->row_stride != 0 ? raw->row_stride : raw->shape[raw->rank - 1] * args.col_stride;
+    const int64_t width = raw->rank > 0 ? raw->shape[raw->rank - 1] : 1; /* rank 0: absent, as above */
+    args.row_stride = raw->row_stride != 0 ? raw->row_stride : width * args.col_stride;
     args.r = args.n;
     return args;
 }

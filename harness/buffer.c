@@ -8,7 +8,10 @@
 
 /* Depends on the position, so that copying a piece of the band onto another place of it shows as well. Never one
  * of the two poisons in a row: neighbouring bytes differ by an odd number. */
-static unsigned char guard_byte(size_t position) { return (unsigned char)(position * 151U + (position >> 8) * 29U + 60U); }
+static unsigned char guard_byte(size_t position)
+{
+    return (unsigned char)(position * 151U + (position >> 8) * 29U + 60U);
+}
 
 bool sb_buffer_open(struct sb_buffer *b, const struct sb_memory *m, const char *name, size_t capacity, size_t misalign,
                     struct sb_error *err)
@@ -29,10 +32,13 @@ void sb_buffer_close(struct sb_buffer *b, const struct sb_memory *m)
     b->base = NULL;
 }
 
-void *sb_buffer_data(const struct sb_buffer *b) { return b->base + b->offset; }
+void *sb_buffer_data(const struct sb_buffer *b)
+{
+    return b->base + b->offset;
+}
 
-static bool guard_write(const struct sb_buffer *b, const struct sb_memory *m, size_t from, size_t to, unsigned char *host,
-                        struct sb_error *err)
+static bool guard_write(const struct sb_buffer *b, const struct sb_memory *m, size_t from, size_t to,
+                        unsigned char *host, struct sb_error *err)
 {
     for (size_t i = from; i < to; i++)
         host[i - from] = guard_byte(i);
@@ -77,8 +83,8 @@ static void tell(const struct sb_buffer *b, const char *side, struct touched t, 
 {
     const size_t used = strlen(text);
     snprintf(text + used, size - used,
-             "%s%s was overrun %s its memory: %zu guard bytes changed, from %zu to %zu bytes past it", used > 0 ? "; " : "",
-             b->name, side, t.count, t.nearest, t.farthest);
+             "%s%s was overrun %s its memory: %zu guard bytes changed, from %zu to %zu bytes past it",
+             used > 0 ? "; " : "", b->name, side, t.count, t.nearest, t.farthest);
 }
 
 bool sb_buffer_guards(const struct sb_buffer *b, const struct sb_memory *m, bool *intact, char *text, size_t text_size,

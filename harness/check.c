@@ -17,10 +17,13 @@
 
 static const struct sb_option options[] = {
     SB_SELECT_OPTIONS,
-    {"variant", SB_OPT_LIST, "NAME[,NAME]", NULL, 0, 0, "only these implementations ('ref' and 'relations' run on the CPU)"},
+    {"variant", SB_OPT_LIST, "NAME[,NAME]", NULL, 0, 0,
+     "only these implementations ('ref' and 'relations' run on the CPU)"},
     {"device", SB_OPT_TEXT, "auto|cpu|N|all", "auto", 0, 0, "GPU 0 if there is one; none; GPU number N; every GPU"},
-    {"golden", SB_OPT_TEXT, "DIR", NULL, 0, 0, "compare with the stored goldens of this set (its cases, where none are named)"},
-    {"timeout", SB_OPT_INT, "SECONDS", "120", 1, 86400, "limit for one implementation on one case; five times as long on the CPU"},
+    {"golden", SB_OPT_TEXT, "DIR", NULL, 0, 0,
+     "compare with the stored goldens of this set (its cases, where none are named)"},
+    {"timeout", SB_OPT_INT, "SECONDS", "120", 1, 86400,
+     "limit for one implementation on one case; five times as long on the CPU"},
     {"require", SB_OPT_LIST, "N|gpu", NULL, 0, 0, "exit 3 unless N passed; unless every op ran on a GPU"},
     {"report", SB_OPT_TEXT, "FILE.jsonl", NULL, 0, 0, "write the report as JSON Lines, a line as each result comes"},
     {"markdown", SB_OPT_TEXT, "FILE.md", NULL, 0, 0, "write a summary fit for a pull request"},
@@ -33,8 +36,10 @@ static const struct sb_option_table table = {
     .operands = "",
     .operand_count = 0,
     .options = options,
-    .notes = "Exit status: 0 all that ran passed and something ran; 1 a mismatch; 2 bad usage or bad input; 3 nothing could\n"
-             "run, or less than --require asked for; 130 interrupted. What did not run is listed and never counts as passed.",
+    .notes = "Exit status: 0 all that ran passed and something ran; 1 a mismatch; 2 bad usage or bad input; 3 nothing "
+             "could\n"
+             "run, or less than --require asked for; 130 interrupted. What did not run is listed and never counts as "
+             "passed.",
 };
 
 struct check {
@@ -60,7 +65,10 @@ struct check {
     char bad_input[1024];
 };
 
-static bool on_cpu(const char *variant) { return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0; }
+static bool on_cpu(const char *variant)
+{
+    return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0;
+}
 
 /* ---- what to run ---------------------------------------------------------------------------------- */
 
@@ -102,7 +110,8 @@ static bool check_variants(const struct check *check, struct sb_error *err)
 {
     char word[32], near_text[160];
     for (int i = 0; sb_option_list(check->o, "variant", i) != NULL; i++)
-        for (const char *cursor = sb_option_list(check->o, "variant", i); sb_next_word(&cursor, ',', word, sizeof word);) {
+        for (const char *cursor = sb_option_list(check->o, "variant", i);
+             sb_next_word(&cursor, ',', word, sizeof word);) {
             struct sb_near near = {.wanted = word};
             if (!variant_exists(check, word, &near))
                 return sb_fail(err, SB_EXIT_BAD_INPUT, "no implementation '%s' among the selected ops%s", word,
@@ -119,7 +128,8 @@ static bool select_from_set(struct check *check, struct sb_error *err)
     snprintf(path, sizeof path, "%.1000s/manifest.json", check->set);
     if (!sb_manifest_read(&m, path, err))
         return false;
-    const bool named = sb_option_given(check->o, "suite") || sb_option_given(check->o, "op") || sb_option_given(check->o, "case");
+    const bool named =
+        sb_option_given(check->o, "suite") || sb_option_given(check->o, "op") || sb_option_given(check->o, "case");
     bool ok = true;
     if (named) {
         ok = sb_select(&check->cases, check->ops, check->o, false, err);
@@ -167,8 +177,8 @@ static bool find_devices(struct check *check, struct sb_error *err)
             check->devices = 1;
             return true;
         }
-    return all || sb_fail(err, SB_EXIT_NOTHING_RAN, "--device %s: there is no such GPU; the driver lists %d (0 to %d)", text,
-                          check->devices, check->devices - 1);
+    return all || sb_fail(err, SB_EXIT_NOTHING_RAN, "--device %s: there is no such GPU; the driver lists %d (0 to %d)",
+                          text, check->devices, check->devices - 1);
 }
 
 static void set_up_supervisor(struct check *check, int k)
@@ -220,8 +230,8 @@ static void repeat_command(const struct check *check, struct sb_result *r)
     char id[SB_ID_SIZE + 64], set[512], program[256];
     r->repeat[0] = '\0';
     sb_append(r->repeat, sizeof r->repeat, "%s check --case %s --variant %s --device %s",
-              sb_shell_quote(check->o->program, program, sizeof program), sb_shell_quote(r->case_id, id, sizeof id), r->variant,
-              on_cpu(r->variant) ? "cpu" : check->device_arg[check->current]);
+              sb_shell_quote(check->o->program, program, sizeof program), sb_shell_quote(r->case_id, id, sizeof id),
+              r->variant, on_cpu(r->variant) ? "cpu" : check->device_arg[check->current]);
     if (check->set != NULL)
         sb_append(r->repeat, sizeof r->repeat, " --golden %s", sb_shell_quote(check->set, set, sizeof set));
 }
@@ -398,7 +408,8 @@ static void conclude(struct check *check, const struct sb_require *require, cons
                                           .user = check};
     check->memory_short = !sb_ledger_fill(&check->report, &facts) || check->memory_short;
     if (!check->interrupted)
-        sb_verdict(&check->report, require, &check->cases, check->bad_input[0] != '\0' ? check->bad_input : NULL, partial);
+        sb_verdict(&check->report, require, &check->cases, check->bad_input[0] != '\0' ? check->bad_input : NULL,
+                   partial);
     if (check->jsonl != NULL) /* after an interrupt without the end record: no verdict */
         sb_jsonl_end(check->jsonl, &check->report);
 }
@@ -431,7 +442,7 @@ static int run_and_report(struct check *check, const struct sb_require *require,
     if (check->memory_short)
         written = sb_fail(err, SB_EXIT_BAD_INPUT, "out of memory for the report: results are missing from it");
     if (!opened)
-        return err->exit;
+        return (int)err->exit;
     return written || check->report.exit_status != SB_EXIT_OK ? check->report.exit_status : SB_EXIT_BAD_INPUT;
 }
 
@@ -450,10 +461,10 @@ static int run(const struct sb_options *o, struct sb_error *err)
         check->root[0] = '\0';
     sb_interrupt_install();
     int status;
-    const bool ready = sb_require_parse(&require, o, err) &&
-                       (check->set != NULL ? select_from_set(check, err)
-                                           : sb_select(&check->cases, check->ops, o, false, err)) &&
-                       check_variants(check, err) && find_devices(check, err);
+    const bool ready =
+        sb_require_parse(&require, o, err) &&
+        (check->set != NULL ? select_from_set(check, err) : sb_select(&check->cases, check->ops, o, false, err)) &&
+        check_variants(check, err) && find_devices(check, err);
     status = ready ? run_and_report(check, &require, err) : (int)err->exit;
     for (int k = 0; k < SB_MAX_DEVICES; k++)
         sb_supervisor_close(&check->supervisor[k]);

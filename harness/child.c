@@ -46,8 +46,8 @@ static int describe_signals(posix_spawnattr_t *attributes)
     sigaddset(&standard, SIGINT);
     sigaddset(&standard, SIGTERM);
     sigaddset(&standard, SIGPIPE);
-    int failed = posix_spawnattr_setflags(attributes,
-                                          POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    int failed =
+        posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     if (failed == 0)
         failed = posix_spawnattr_setpgroup(attributes, 0);
     if (failed == 0)
@@ -156,7 +156,8 @@ enum sb_child_read sb_child_read(struct sb_supervisor *s, double deadline, char 
         if (!(left > 0))
             return SB_READ_LATE;
         struct pollfd p = {.fd = s->from_child, .events = POLLIN};
-        const int slice = left < 0.2 ? (int)(left * 1000) + 1 : 200; /* a signal between the check and poll waits so long */
+        const int slice =
+            left < 0.2 ? (int)(left * 1000) + 1 : 200; /* a signal between the check and poll waits so long */
         if (poll(&p, 1, slice) > 0 && !read_more(s))
             return SB_READ_END;
     }

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t bits8(const unsigned char *p) { return *p; }
+static uint64_t bits8(const unsigned char *p)
+{
+    return *p;
+}
 
 static uint64_t bits16(const unsigned char *p)
 {
@@ -83,7 +86,8 @@ bool sb_compare(const struct sb_tensor *expected, const struct sb_tensor *actual
         const bool both_absent = expected->data == NULL && actual->data == NULL;
         d->same_dtype = d->same_shape = both_absent;
         if (!both_absent)
-            snprintf(d->text, sizeof d->text, "%s is %s", name, actual->data == NULL ? "missing" : "there, but should be absent");
+            snprintf(d->text, sizeof d->text, "%s is %s", name,
+                     actual->data == NULL ? "missing" : "there, but should be absent");
         return both_absent;
     }
     d->same_dtype = expected->dtype == actual->dtype;

@@ -42,6 +42,7 @@ void sb_ulp_text(enum sb_dtype dtype, uint64_t expected, uint64_t actual, char *
 /* "0x3f800000 (1)". */
 void sb_value_text(enum sb_dtype dtype, uint64_t bits, char *buf, size_t size);
 /* "[e=1, m=0, n=17]", "[4711]". */
-void sb_index_text(const struct sb_tensor *t, const struct sb_compare_hints *hints, int64_t logical, char *buf, size_t size);
+void sb_index_text(const struct sb_tensor *t, const struct sb_compare_hints *hints, int64_t logical, char *buf,
+                   size_t size);
 
 #endif

@@ -23,9 +23,15 @@ static uint32_t float_bits(enum sb_dtype dtype, uint64_t bits)
     return dtype == SB_BF16 ? (uint32_t)bits << 16 : (uint32_t)bits;
 }
 
-static bool bits_are_nan(uint32_t bits) { return (bits & 0x7FFFFFFFU) > 0x7F800000U; }
+static bool bits_are_nan(uint32_t bits)
+{
+    return (bits & 0x7FFFFFFFU) > 0x7F800000U;
+}
 
-static bool both_zero(uint32_t a, uint32_t b) { return ((a | b) & 0x7FFFFFFFU) == 0; }
+static bool both_zero(uint32_t a, uint32_t b)
+{
+    return ((a | b) & 0x7FFFFFFFU) == 0;
+}
 
 /* Places floats on a line: neighbours differ by one, -0 and +0 share a place. */
 static int64_t float_place(uint32_t bits)
@@ -123,7 +129,8 @@ static int64_t segment_of(const struct sb_compare_hints *hints, int64_t position
     return low;
 }
 
-void sb_index_text(const struct sb_tensor *t, const struct sb_compare_hints *hints, int64_t logical, char *buf, size_t size)
+void sb_index_text(const struct sb_tensor *t, const struct sb_compare_hints *hints, int64_t logical, char *buf,
+                   size_t size)
 {
     int64_t index[SB_MAX_RANK];
     unravel(t, logical, index);
@@ -253,8 +260,8 @@ static bool place_in_matrix(const struct sb_tensor *t, const struct survey *s, c
             continue;
         if (edge >= t->shape[row] && edge >= t->shape[column])
             break; /* the whole matrix is no larger */
-        snprintf(buf, size, "one %" PRId64 "x%" PRId64 " tile: %s%s %" PRId64 "..%" PRId64 ", %s %" PRId64 "..%" PRId64, edge,
-                 edge, plane, axis_name(t, row), s->low[row], s->high[row], axis_name(t, column), s->low[column],
+        snprintf(buf, size, "one %" PRId64 "x%" PRId64 " tile: %s%s %" PRId64 "..%" PRId64 ", %s %" PRId64 "..%" PRId64,
+                 edge, edge, plane, axis_name(t, row), s->low[row], s->high[row], axis_name(t, column), s->low[column],
                  s->high[column]);
         return true;
     }
@@ -306,7 +313,8 @@ static void value_pattern(const struct sb_tensor *t, const struct sb_compare_hin
     if (s->poison == s->count)
         snprintf(buf, size, "never written (still the poison 0x%02X)", (unsigned)hints->poison & 0xFFU);
     else if (s->poison > 0)
-        snprintf(buf, size, "%" PRId64 " never written (still the poison 0x%02X)", s->poison, (unsigned)hints->poison & 0xFFU);
+        snprintf(buf, size, "%" PRId64 " never written (still the poison 0x%02X)", s->poison,
+                 (unsigned)hints->poison & 0xFFU);
     else if (s->zero_sign == s->count)
         snprintf(buf, size, "only signs of zero");
     else if (s->nan_payload == s->count)
@@ -328,11 +336,11 @@ void sb_describe(const struct sb_tensor *expected, const struct sb_tensor *actua
                  struct sb_difference *d)
 {
     const struct survey s = survey_all(expected, actual, hints, d);
-    char place[96], value[96];
+    char place[128], value[128];
     place_text(expected, hints, &s, d->elements, place, sizeof place);
     value_pattern(expected, hints, &s, value, sizeof value);
-    snprintf(d->pattern, sizeof d->pattern, "%.*s%s%.*s", 78, place, place[0] != '\0' && value[0] != '\0' ? "; " : "", 78,
-             value);
+    snprintf(d->pattern, sizeof d->pattern, "%.*s%s%.*s", 78, place, place[0] != '\0' && value[0] != '\0' ? "; " : "",
+             78, value);
     const double share = 100.0 * (double)d->mismatches / (double)d->elements;
     snprintf(d->text, sizeof d->text, "%s: %" PRId64 " of %" PRId64 " elements differ (%.3g%%), the first at %s",
              expected->name != NULL ? expected->name : "tensor", d->mismatches, d->elements, share,

@@ -49,7 +49,10 @@ static void *gpu_allocate(size_t bytes)
     return p;
 }
 
-static void gpu_release(void *p) { (void)cudaFree(p); }
+static void gpu_release(void *p)
+{
+    (void)cudaFree(p);
+}
 
 static bool gpu_upload(void *device, const void *host, size_t bytes, struct sb_error *err)
 {
@@ -72,7 +75,10 @@ static bool gpu_fill(void *device, int byte, size_t bytes, struct sb_error *err)
     return cuda_ok(cudaMemset(device, byte, bytes), "fill on the device", err) && gpu_synchronise(err);
 }
 
-static const char *gpu_error_text(int code) { return cudaGetErrorString((cudaError_t)code); }
+static const char *gpu_error_text(int code)
+{
+    return cudaGetErrorString((cudaError_t)code);
+}
 
 /* ---- devices -------------------------------------------------------------------------------------- */
 
@@ -93,7 +99,9 @@ static void why_no_device(cudaError_t code, char *why, size_t size)
         if (d == 0)
             snprintf(why, size, "no GPU on this machine: no NVIDIA driver is loaded");
         else
-            snprintf(why, size, "the NVIDIA driver is too old: it serves CUDA %s, this build needs %s; update the driver or build with an older toolkit",
+            snprintf(why, size,
+                     "the NVIDIA driver is too old: it serves CUDA %s, this build needs %s; update the driver or build "
+                     "with an older toolkit",
                      driver, runtime);
     } else if (code == cudaSuccess || code == cudaErrorNoDevice) {
         snprintf(why, size, "no GPU on this machine: the driver sees none (CUDA_VISIBLE_DEVICES?)");
@@ -163,13 +171,15 @@ static bool image_ok(const struct sb_device *device, struct sb_error *err)
     (void)cudaGetLastError();
     const char *text = cudaGetErrorString((cudaError_t)code);
     char target[16];
-    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction || code == cudaErrorInvalidPtx ||
-        code == cudaErrorUnsupportedPtxVersion || code == cudaErrorJitCompilerNotFound || code == cudaErrorJitCompilationDisabled)
-        return sb_fail(err, SB_EXIT_NOTHING_RAN,
-                       "GPU %s: this build holds no kernels for it (CUDA error %d, %s). Compiled: %s. Build for it with: "
-                       "cmake -S . -B build -DSAMEBITS_TARGETS=%s && cmake --build build",
-                       device->label, code, text, sb_compiled_targets(),
-                       build_target(device->compute_capability, target, sizeof target));
+    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction ||
+        code == cudaErrorInvalidPtx || code == cudaErrorUnsupportedPtxVersion || code == cudaErrorJitCompilerNotFound ||
+        code == cudaErrorJitCompilationDisabled)
+        return sb_fail(
+            err, SB_EXIT_NOTHING_RAN,
+            "GPU %s: this build holds no kernels for it (CUDA error %d, %s). Compiled: %s. Build for it with: "
+            "cmake -S . -B build -DSAMEBITS_TARGETS=%s && cmake --build build",
+            device->label, code, text, sb_compiled_targets(),
+            build_target(device->compute_capability, target, sizeof target));
     return sb_fail(err, SB_EXIT_NOTHING_RAN, "GPU %s cannot be used: CUDA error %d, %s", device->label, code, text);
 }
 

@@ -20,9 +20,11 @@ static const struct sb_option_table table = {
     .operands = "GOLDEN.h5 CANDIDATE.h5",
     .operand_count = 2,
     .options = options,
-    .notes = "The candidate needs the datasets under /outputs only, with the golden's names, types and shapes; it may be written\n"
-             "by h5py. Exit status: 0 the same bits; 1 a difference, a missing output, another type or shape; 2 a file\n"
-             "that cannot be read; 3 nothing to compare.",
+    .notes =
+        "The candidate needs the datasets under /outputs only, with the golden's names, types and shapes; it may be "
+        "written\n"
+        "by h5py. Exit status: 0 the same bits; 1 a difference, a missing output, another type or shape; 2 a file\n"
+        "that cannot be read; 3 nothing to compare.",
 };
 
 static void describe(struct sb_result *r, const struct sb_case *c, const char *candidate)
@@ -43,9 +45,9 @@ static void print_json(const struct sb_result *r)
                                                  r->sample[i].expected, "actual", r->sample[i].actual, "distance",
                                                  r->sample[i].distance));
     json_t *all = json_pack("{s:s, s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "case", r->case_id, "equal",
-                            r->outcome == SB_PASS, "detail", r->detail, "tensor", r->tensor, "pattern", r->pattern, "elements",
-                            (json_int_t)r->elements, "mismatches", (json_int_t)r->mismatches, "bytes_compared",
-                            (json_int_t)r->bytes_compared, "samples", samples);
+                            r->outcome == SB_PASS, "detail", r->detail, "tensor", r->tensor, "pattern", r->pattern,
+                            "elements", (json_int_t)r->elements, "mismatches", (json_int_t)r->mismatches,
+                            "bytes_compared", (json_int_t)r->bytes_compared, "samples", samples);
     json_dumpf(all, stdout, JSON_INDENT(1));
     putchar('\n');
     json_decref(all);
@@ -64,12 +66,13 @@ static int compare(const struct sb_options *o, const struct sb_case *c, const st
 {
     struct sb_result r = {0};
     if (golden->status.code != SB_OK) {
-        sb_fail(err, SB_EXIT_NOTHING_RAN, "%s holds a rejected call (%s): there are no outputs to compare", o->operand[0],
-                sb_code_name((enum sb_code)golden->status.code));
+        sb_fail(err, SB_EXIT_NOTHING_RAN, "%s holds a rejected call (%s): there are no outputs to compare",
+                o->operand[0], sb_code_name((enum sb_code)golden->status.code));
         return SB_EXIT_NOTHING_RAN;
     }
     if (!any_output(c->op, out)) {
-        sb_fail(err, SB_EXIT_NOTHING_RAN, "%s holds none of the outputs of %s under /outputs", o->operand[1], c->op->name);
+        sb_fail(err, SB_EXIT_NOTHING_RAN, "%s holds none of the outputs of %s under /outputs", o->operand[1],
+                c->op->name);
         return SB_EXIT_NOTHING_RAN;
     }
     describe(&r, c, o->operand[1]);
@@ -93,9 +96,9 @@ static int run(const struct sb_options *o, struct sb_error *err)
     struct sb_tensor out[SB_MAX_TENSORS] = {0};
     int status;
     if (!sb_store_read(o->operand[0], ops, &c, &golden, err)) {
-        status = err->exit;
+        status = (int)err->exit;
     } else if (!sb_store_read_outputs(o->operand[1], c.op, out, err)) {
-        status = err->exit;
+        status = (int)err->exit;
     } else {
         if (err->text[0] != '\0') { /* datasets that no output has */
             fprintf(stderr, "samebits: note: %s\n", err->text);

@@ -79,11 +79,13 @@ static bool compare_digests(struct sb_expected *e, const struct sb_job *job, str
     char suites[64], path[SB_PATH_SIZE];
     sb_suites_text(e->c.suites, suites, sizeof suites);
     snprintf(e->unlisted, sizeof e->unlisted,
-             suites[0] != '\0' ? "no committed digest file lists this case (suite %s): nothing vouches for the reference"
-                               : "no suite lists this call, so there are no committed digests to hold the reference to",
+             suites[0] != '\0'
+                 ? "no committed digest file lists this case (suite %s): nothing vouches for the reference"
+                 : "no suite lists this call, so there are no committed digests to hold the reference to",
              suites);
     if (job->golden_root[0] == '\0') {
-        snprintf(e->unlisted, sizeof e->unlisted, "no folder golden/ with committed digests was found; set SAMEBITS_GOLDEN");
+        snprintf(e->unlisted, sizeof e->unlisted,
+                 "no folder golden/ with committed digests was found; set SAMEBITS_GOLDEN");
         return true;
     }
     for (int i = 0; i < SB_SUITES; i++) {
@@ -115,7 +117,10 @@ bool sb_expected_load(struct sb_expected *e, const struct sb_job *job, const str
            e->c.op->reference(&e->c, &e->d, err) && compare_digests(e, job, cache, err);
 }
 
-void sb_expected_free(struct sb_expected *e) { sb_data_free(&e->d); }
+void sb_expected_free(struct sb_expected *e)
+{
+    sb_data_free(&e->d);
+}
 
 /* ---- places --------------------------------------------------------------------------------------- */
 

@@ -20,10 +20,10 @@ const struct sb_manifest *sb_manifest_cached(struct sb_manifest_cache *cache, co
 struct sb_expected {
     struct sb_case c;
     struct sb_data d;
-    bool stored;              /* inputs and outputs were read from a golden file */
-    bool listed;              /* computed: a committed digest file lists the case */
-    char difference[48];      /* listed: the first tensor that differs from its digest, or "" */
-    char unlisted[256];       /* not listed: why */
+    bool stored;         /* inputs and outputs were read from a golden file */
+    bool listed;         /* computed: a committed digest file lists the case */
+    char difference[48]; /* listed: the first tensor that differs from its digest, or "" */
+    char unlisted[256];  /* not listed: why */
     char digest_file[SB_PATH_SIZE];
 };
 

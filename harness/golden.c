@@ -47,7 +47,8 @@ static void report_made(const struct sb_manifest *m, const char *dir, const char
     fprintf(stderr, "golden make: %d cases%s%s%s%s\n", m->count, dir != NULL ? " in " : "", dir != NULL ? dir : "",
             digests != NULL ? ", digests in " : "", digests != NULL ? digests : "");
     if (constant > 0)
-        fprintf(stderr, "golden make: %d of them have an output that is nearly all one value, and prove little alone\n", constant);
+        fprintf(stderr, "golden make: %d of them have an output that is nearly all one value, and prove little alone\n",
+                constant);
 }
 
 static int make(const struct sb_options *o, struct sb_error *err)
@@ -57,7 +58,8 @@ static int make(const struct sb_options *o, struct sb_error *err)
     struct sb_manifest m = {0};
     struct sb_progress progress;
     if (dir == NULL && digests == NULL) {
-        sb_fail(err, SB_EXIT_BAD_INPUT, "say where to: --out DIR, --digests FILE or both (see: samebits golden make --help)");
+        sb_fail(err, SB_EXIT_BAD_INPUT,
+                "say where to: --out DIR, --digests FILE or both (see: samebits golden make --help)");
         return SB_EXIT_BAD_INPUT;
     }
     sb_interrupt_install();
@@ -83,7 +85,8 @@ const struct sb_verb sb_verb_golden_make = {&make_table, make, false};
 /* ---- verify --------------------------------------------------------------------------------------- */
 
 static const struct sb_option verify_options[] = {
-    {"deep", SB_OPT_FLAG, NULL, NULL, 0, 0, "also generate the inputs and compute the outputs again, and compare every byte"},
+    {"deep", SB_OPT_FLAG, NULL, NULL, 0, 0,
+     "also generate the inputs and compute the outputs again, and compare every byte"},
     {"json", SB_OPT_FLAG, NULL, NULL, 0, 0, "one JSON object instead of text"},
     {0},
 };
@@ -123,8 +126,8 @@ static bool on_verify_progress(void *user, int done, int total, const char *id)
 static void print_verified(const struct verify *v, const char *dir, bool deep, int faults)
 {
     if (v->as_json) {
-        json_t *all = json_pack("{s:s, s:b, s:i, s:b, s:O}", "set", dir, "deep", (int)deep, "count", faults, "intact", faults == 0,
-                                "faults", v->faults);
+        json_t *all = json_pack("{s:s, s:b, s:i, s:b, s:O}", "set", dir, "deep", (int)deep, "count", faults, "intact",
+                                faults == 0, "faults", v->faults);
         json_dumpf(all, stdout, JSON_INDENT(1));
         putchar('\n');
         json_decref(all);

@@ -52,8 +52,8 @@ static void print_text(const struct info *info)
     printf("  golden folder  %s\n", info->root[0] != '\0' ? info->root : "not found: set SAMEBITS_GOLDEN");
     printf("GPUs\n");
     for (int i = 0; i < info->devices; i++)
-        printf("  %s, %.1f GiB, %d multiprocessors\n", info->device[i].label, (double)info->device[i].memory_bytes / (1 << 30),
-               info->device[i].multiprocessors);
+        printf("  %s, %.1f GiB, %d multiprocessors\n", info->device[i].label,
+               (double)info->device[i].memory_bytes / (1 << 30), info->device[i].multiprocessors);
     if (info->devices == 0)
         printf("  none: %s\n", info->no_gpu);
     printf("Ops (cases in smoke / standard / seed)\n");
@@ -73,8 +73,8 @@ static json_t *op_json(const struct sb_op_row *row)
 {
     json_t *variants = json_array();
     for (const struct sb_variant *v = row->variants; v->name != NULL; v++)
-        json_array_append_new(variants, json_pack("{s:s, s:s, s:s, s:b}", "name", v->name, "targets", v->targets, "summary",
-                                                  v->summary, "compiled", v->run != NULL));
+        json_array_append_new(variants, json_pack("{s:s, s:s, s:s, s:b}", "name", v->name, "targets", v->targets,
+                                                  "summary", v->summary, "compiled", v->run != NULL));
     json_t *suites = json_object();
     for (int i = 0; i < SB_SUITES; i++)
         json_object_set_new(suites, sb_suite_names[i], json_integer(cases_in(row->op, bits[i])));
@@ -88,16 +88,17 @@ static void print_json(const struct info *info)
     const struct sb_report *h = &info->head;
     json_t *devices = json_array(), *ops = json_array();
     for (int i = 0; i < info->devices; i++)
-        json_array_append_new(devices, json_pack("{s:i, s:s, s:i, s:I, s:i}", "index", info->device[i].index, "name",
-                                                 info->device[i].name, "compute_capability",
-                                                 info->device[i].compute_capability, "memory_bytes",
-                                                 (json_int_t)info->device[i].memory_bytes, "multiprocessors",
-                                                 info->device[i].multiprocessors));
+        json_array_append_new(devices,
+                              json_pack("{s:i, s:s, s:i, s:I, s:i}", "index", info->device[i].index, "name",
+                                        info->device[i].name, "compute_capability", info->device[i].compute_capability,
+                                        "memory_bytes", (json_int_t)info->device[i].memory_bytes, "multiprocessors",
+                                        info->device[i].multiprocessors));
     for (int k = 0; k < info->ops->list.count; k++)
         json_array_append_new(ops, op_json(&info->ops->row[k]));
-    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "version", h->version, "commit", h->commit,
-                            "compiler", h->compiler, "cuda_compiler", h->cuda_compiler, "targets", h->targets, "cuda", h->driver,
-                            "host", h->host, "golden_folder", info->root, "no_gpu", info->no_gpu, "gpus", devices, "ops", ops);
+    json_t *all =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "version", h->version, "commit", h->commit,
+                  "compiler", h->compiler, "cuda_compiler", h->cuda_compiler, "targets", h->targets, "cuda", h->driver,
+                  "host", h->host, "golden_folder", info->root, "no_gpu", info->no_gpu, "gpus", devices, "ops", ops);
     json_dumpf(all, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(all);

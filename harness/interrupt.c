@@ -6,7 +6,10 @@
 
 static volatile sig_atomic_t arrived;
 
-static void on_signal(int number) { arrived = number; }
+static void on_signal(int number)
+{
+    arrived = number;
+}
 
 void sb_interrupt_install(void)
 {
@@ -21,6 +24,12 @@ void sb_interrupt_install(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
-int sb_interrupted(void) { return arrived; }
+int sb_interrupted(void)
+{
+    return arrived;
+}
 
-int sb_interrupt_status(void) { return 128 + arrived; }
+int sb_interrupt_status(void)
+{
+    return 128 + arrived;
+}

@@ -55,7 +55,8 @@ static bool judge_status(const struct sb_status *expected, const struct sb_statu
         return false;
     }
     char want[256], have[256];
-    sb_append(result->detail, sizeof result->detail, "the status differs: expected %s {%s, where %lld %lld %lld, ignored %lld}, ",
+    sb_append(result->detail, sizeof result->detail,
+              "the status differs: expected %s {%s, where %lld %lld %lld, ignored %lld}, ",
               sb_status_text(expected, want, sizeof want), sb_code_name((enum sb_code)expected->code),
               (long long)expected->where[0], (long long)expected->where[1], (long long)expected->where[2],
               (long long)expected->ignored);
@@ -78,8 +79,8 @@ static void tell_difference(const struct sb_difference *d, const char *name, str
         result->samples = d->samples;
         memcpy(result->sample, d->sample, sizeof result->sample);
     }
-    sb_append(result->detail, sizeof result->detail, "%s%s%s%s; ", d->text, d->pattern[0] != '\0' ? " (" : "", d->pattern,
-              d->pattern[0] != '\0' ? ")" : "");
+    sb_append(result->detail, sizeof result->detail, "%s%s%s%s; ", d->text, d->pattern[0] != '\0' ? " (" : "",
+              d->pattern, d->pattern[0] != '\0' ? ")" : "");
 }
 
 /* A rejected call: `t` must still be the poison from end to end. */
@@ -98,7 +99,8 @@ static bool judge_untouched(const struct sb_tensor *t, int poison, struct sb_res
     if (kept == n)
         return true;
     sb_append(result->detail, sizeof result->detail,
-              "the call was rejected but wrote %zu bytes of output %s, the first at byte %zu; ", n - kept, t->name, first);
+              "the call was rejected but wrote %zu bytes of output %s, the first at byte %zu; ", n - kept, t->name,
+              first);
     return false;
 }
 

@@ -40,8 +40,8 @@ static void print_cases(const struct sb_selection *s)
 {
     char suites[64];
     for (int i = 0; i < s->count; i++)
-        printf("%s\n    %s: %s\n", s->c[i].id, s->c[i].suites != 0 ? sb_suites_text(s->c[i].suites, suites, sizeof suites) : "ad hoc",
-               s->c[i].reason);
+        printf("%s\n    %s: %s\n", s->c[i].id,
+               s->c[i].suites != 0 ? sb_suites_text(s->c[i].suites, suites, sizeof suites) : "ad hoc", s->c[i].reason);
     fprintf(stderr, "%d cases\n", s->count);
 }
 
@@ -55,8 +55,8 @@ static bool has_op(const struct sb_selection *s, const struct sb_op *op)
 
 static json_t *variant_json(const char *op, const char *name, const char *targets, const char *summary, bool compiled)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:b}", "op", op, "name", name, "targets", targets, "summary", summary, "compiled",
-                     (int)compiled);
+    return json_pack("{s:s, s:s, s:s, s:s, s:b}", "op", op, "name", name, "targets", targets, "summary", summary,
+                     "compiled", (int)compiled);
 }
 
 static json_t *variants_json(const struct sb_selection *s)
@@ -81,8 +81,9 @@ static void print_variants(const json_t *variants)
     size_t i;
     json_t *v;
     json_array_foreach(variants, i, v)
-        printf("%-15s %-10s %-8s %s%s\n", json_string_value(json_object_get(v, "op")), json_string_value(json_object_get(v, "name")),
-               json_string_value(json_object_get(v, "targets")), json_string_value(json_object_get(v, "summary")),
+        printf("%-15s %-10s %-8s %s%s\n", json_string_value(json_object_get(v, "op")),
+               json_string_value(json_object_get(v, "name")), json_string_value(json_object_get(v, "targets")),
+               json_string_value(json_object_get(v, "summary")),
                json_is_true(json_object_get(v, "compiled")) ? "" : " (not compiled: built without CUDA)");
 }
 

@@ -30,9 +30,15 @@ static bool host_synchronise(struct sb_error *err)
     return true;
 }
 
-static const char *host_error_text(int code) { return code == 0 ? "no error" : "host error"; }
+static const char *host_error_text(int code)
+{
+    return code == 0 ? "no error" : "host error";
+}
 
-static int64_t host_launches(void) { return -1; }
+static int64_t host_launches(void)
+{
+    return -1;
+}
 
 struct sb_memory sb_memory_host(void)
 {

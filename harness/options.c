@@ -66,7 +66,10 @@ static struct option *getopt_table(const struct sb_option_table *table)
 }
 
 /* getopt tells a refused argument by its place only. */
-static const char *refused(int argc, char **argv) { return optind > 0 && optind <= argc ? argv[optind - 1] : ""; }
+static const char *refused(int argc, char **argv)
+{
+    return optind > 0 && optind <= argc ? argv[optind - 1] : "";
+}
 
 static bool parse_all(struct sb_options *o, const struct option *g, int argc, char **argv, struct sb_error *err)
 {
@@ -126,8 +129,9 @@ void sb_options_free(struct sb_options *o)
 
 void sb_options_help(FILE *f, const char *program, const struct sb_option_table *table)
 {
-    fprintf(f, "%s %s%s%s%s\n\n%s\n\nOptions:\n", program, table->verb, table->options[0].name != NULL ? " [OPTIONS]" : "",
-            table->operands[0] != '\0' ? " " : "", table->operands, table->summary);
+    fprintf(f, "%s %s%s%s%s\n\n%s\n\nOptions:\n", program, table->verb,
+            table->options[0].name != NULL ? " [OPTIONS]" : "", table->operands[0] != '\0' ? " " : "", table->operands,
+            table->summary);
     for (const struct sb_option *p = table->options; p->name != NULL; p++) {
         char left[64];
         snprintf(left, sizeof left, "--%s%s%s", p->name, p->argument != NULL ? " " : "",
@@ -162,7 +166,10 @@ bool sb_option_given(const struct sb_options *o, const char *name)
     return false;
 }
 
-bool sb_option_flag(const struct sb_options *o, const char *name) { return sb_option_given(o, name); }
+bool sb_option_flag(const struct sb_options *o, const char *name)
+{
+    return sb_option_given(o, name);
+}
 
 const char *sb_option_text(const struct sb_options *o, const char *name)
 {

@@ -47,8 +47,9 @@ struct sb_options {
     const char *const *operand;
 };
 
-/* argv[0] is the verb itself; getopt_long reorders argv, operands last. False with err (SB_EXIT_BAD_INPUT) on an unknown option, a missing or bad value or a
- * wrong number of operands. With --help nothing else is demanded. Call sb_options_free in every case. */
+/* argv[0] is the verb itself; getopt_long reorders argv, operands last. False with err (SB_EXIT_BAD_INPUT) on an
+ * unknown option, a missing or bad value or a wrong number of operands. With --help nothing else is demanded. Call
+ * sb_options_free in every case. */
 bool sb_options_parse(struct sb_options *o, const struct sb_option_table *table, int argc, char **argv,
                       struct sb_error *err);
 void sb_options_free(struct sb_options *o);

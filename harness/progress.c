@@ -20,7 +20,8 @@ void sb_progress_open(struct sb_progress *p, FILE *f, const char *what, int tota
 {
     const char *term = getenv("TERM");
     const bool dumb = term != NULL && strcmp(term, "dumb") == 0;
-    *p = (struct sb_progress){.f = f, .terminal = isatty(fileno(f)) && !dumb, .what = what, .total = total, .start = sb_seconds()};
+    *p = (struct sb_progress){
+        .f = f, .terminal = isatty(fileno(f)) && !dumb, .what = what, .total = total, .start = sb_seconds()};
     p->last = p->start;
 }
 
@@ -59,4 +60,7 @@ void sb_progress_clear(struct sb_progress *p)
     fflush(p->f);
 }
 
-void sb_progress_close(struct sb_progress *p) { sb_progress_clear(p); }
+void sb_progress_close(struct sb_progress *p)
+{
+    sb_progress_clear(p);
+}

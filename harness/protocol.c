@@ -40,8 +40,8 @@ bool sb_job_parse(const char *line, struct sb_job *job)
     bool ok = copy_text(object, "case", job->case_id, sizeof job->case_id) &&
               copy_text(object, "stored", job->stored, sizeof job->stored) &&
               copy_text(object, "manifest", job->manifest, sizeof job->manifest) &&
-              copy_text(object, "golden", job->golden_root, sizeof job->golden_root) &&
-              json_is_array(variants) && json_array_size(variants) <= SB_JOB_VARIANTS;
+              copy_text(object, "golden", job->golden_root, sizeof job->golden_root) && json_is_array(variants) &&
+              json_array_size(variants) <= SB_JOB_VARIANTS;
     for (size_t i = 0; ok && i < json_array_size(variants); i++) {
         const char *name = json_string_value(json_array_get(variants, i));
         ok = name != NULL && strlen(name) < sizeof job->variant[i];
@@ -58,9 +58,9 @@ bool sb_message_write(FILE *f, const struct sb_message *m)
         sb_jsonl_result(f, &m->result);
         return fflush(f) == 0 && !ferror(f);
     }
-    return write_line(f, json_pack("{s:s, s:s, s:b, s:b, s:i, s:s, s:s}", "record", kind_names[m->kind], "name", m->name,
-                                   "slow", (int)m->slow, "usable", (int)m->usable, "exit", m->exit, "device", m->device,
-                                   "text", m->text));
+    return write_line(f, json_pack("{s:s, s:s, s:b, s:b, s:i, s:s, s:s}", "record", kind_names[m->kind], "name",
+                                   m->name, "slow", (int)m->slow, "usable", (int)m->usable, "exit", m->exit, "device",
+                                   m->device, "text", m->text));
 }
 
 static bool parse_other(const json_t *object, struct sb_message *m)
@@ -68,7 +68,8 @@ static bool parse_other(const json_t *object, struct sb_message *m)
     m->slow = json_is_true(json_object_get(object, "slow"));
     m->usable = json_is_true(json_object_get(object, "usable"));
     m->exit = (int)json_integer_value(json_object_get(object, "exit"));
-    return copy_text(object, "name", m->name, sizeof m->name) && copy_text(object, "device", m->device, sizeof m->device) &&
+    return copy_text(object, "name", m->name, sizeof m->name) &&
+           copy_text(object, "device", m->device, sizeof m->device) &&
            copy_text(object, "text", m->text, sizeof m->text);
 }
 
@@ -85,7 +86,8 @@ bool sb_message_parse(const char *line, struct sb_message *m)
             ok = true;
         }
     if (ok)
-        ok = m->kind == SB_MSG_RESULT ? sb_jsonl_parse_result(line, &m->result, why, sizeof why) : parse_other(object, m);
+        ok = m->kind == SB_MSG_RESULT ? sb_jsonl_parse_result(line, &m->result, why, sizeof why)
+                                      : parse_other(object, m);
     json_decref(object);
     return ok;
 }

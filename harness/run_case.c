@@ -42,7 +42,10 @@ struct call {
     struct sb_gpu_call gpu;
 };
 
-static void note(struct bench *b, const char *text) { sb_append(b->result->detail, sizeof b->result->detail, "%s; ", text); }
+static void note(struct bench *b, const char *text)
+{
+    sb_append(b->result->detail, sizeof b->result->detail, "%s; ", text);
+}
 
 static enum verdict broken(struct bench *b)
 {
@@ -50,7 +53,10 @@ static enum verdict broken(struct bench *b)
     return BROKEN;
 }
 
-static size_t bytes_of(const struct sb_tensor *t) { return sb_tensor_span_bytes(t); }
+static size_t bytes_of(const struct sb_tensor *t)
+{
+    return sb_tensor_span_bytes(t);
+}
 
 static int64_t int_param(const struct sb_case *c, const char *name, int64_t otherwise)
 {
@@ -62,7 +68,10 @@ static int64_t int_param(const struct sb_case *c, const char *name, int64_t othe
 
 /* ---- buffers -------------------------------------------------------------------------------------- */
 
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
 
 static bool open_buffers(struct bench *b, const struct sb_case *c, const struct sb_data *data,
                          const struct sb_prelude *prelude, struct sb_error *err)
@@ -179,7 +188,10 @@ static enum verdict one_guard(struct bench *b, const struct sb_buffer *buffer, c
     return WRONG;
 }
 
-static enum verdict worse(enum verdict a, enum verdict b) { return a > b ? a : b; }
+static enum verdict worse(enum verdict a, enum verdict b)
+{
+    return a > b ? a : b;
+}
 
 static enum verdict check_guards(struct bench *b)
 {
@@ -229,7 +241,8 @@ static enum verdict check_inputs(struct bench *b, const struct call *call)
 }
 
 /* Brings status and outputs to the host and lets the judge look at them. */
-static enum verdict check_outputs(struct bench *b, const struct call *call, const struct sb_status *from_launch, int poison)
+static enum verdict check_outputs(struct bench *b, const struct call *call, const struct sb_status *from_launch,
+                                  int poison)
 {
     struct sb_tensor out[SB_MAX_TENSORS] = {0};
     struct sb_status status;
@@ -241,7 +254,8 @@ static enum verdict check_outputs(struct bench *b, const struct call *call, cons
         /* Found on the host: the device's word may be left alone, or say the same. */
         struct sb_status unwritten;
         memset(&unwritten, poison, sizeof unwritten);
-        const bool fits = memcmp(&status, &unwritten, sizeof status) == 0 || memcmp(&status, from_launch, sizeof status) == 0;
+        const bool fits =
+            memcmp(&status, &unwritten, sizeof status) == 0 || memcmp(&status, from_launch, sizeof status) == 0;
         if (!fits) {
             note(b, "the status word on the device is neither untouched nor the one the call returned");
             v = WRONG;
@@ -308,8 +322,8 @@ static enum verdict checked_run(struct bench *b, struct call *call, int run, int
     if (v != BROKEN)
         v = worse(v, check_outputs(b, call, &launched.status, poison));
     if (v == WRONG || v == BROKEN)
-        sb_append(b->result->detail, sizeof b->result->detail, "in run %d of %d, outputs poisoned with 0x%02X", run + 1, runs,
-                  (unsigned)poison);
+        sb_append(b->result->detail, sizeof b->result->detail, "in run %d of %d, outputs poisoned with 0x%02X", run + 1,
+                  runs, (unsigned)poison);
     return v;
 }
 

@@ -115,7 +115,10 @@ static bool op_wanted(const struct sb_options *o, const char *op)
 
 /* ---- cases by id or glob -------------------------------------------------------------------------- */
 
-static bool is_glob(const char *text) { return strpbrk(text, "*?[") != NULL; }
+static bool is_glob(const char *text)
+{
+    return strpbrk(text, "*?[") != NULL;
+}
 
 static bool add_glob(struct sb_selection *s, const struct sb_selection *from, const char *glob, struct sb_error *err)
 {
@@ -142,7 +145,8 @@ static bool unknown_id(const struct sb_selection *from, const char *id, const ch
     struct sb_near near = {.wanted = id};
     for (int i = 0; i < from->count; i++)
         sb_near_offer(&near, from->c[i].id);
-    return sb_fail(err, SB_EXIT_BAD_INPUT, "no case '%s' (%s)%s", id, why, sb_near_text(&near, near_text, sizeof near_text));
+    return sb_fail(err, SB_EXIT_BAD_INPUT, "no case '%s' (%s)%s", id, why,
+                   sb_near_text(&near, near_text, sizeof near_text));
 }
 
 static bool add_id(struct sb_selection *s, const struct sb_selection *from, const struct sb_op_table *table,
@@ -195,7 +199,8 @@ bool sb_select(struct sb_selection *s, const struct sb_op_table *table, const st
     memset(s, 0, sizeof *s);
     s->filtered = sb_option_given(o, "op") || sb_option_given(o, "case");
     if (!all_by_default && !s->filtered && !sb_option_given(o, "suite"))
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "say which cases: --suite smoke, --op OP or --case ID (samebits list shows them)");
+        return sb_fail(err, SB_EXIT_BAD_INPUT,
+                       "say which cases: --suite smoke, --op OP or --case ID (samebits list shows them)");
     bool ok = read_suites(o, &suites, s->suites, sizeof s->suites, err) && check_ops(o, table, err) &&
               every_case(&all, table, err) && cut_by_suite_and_op(&broad, &all, o, suites, err);
     if (ok && sb_option_given(o, "case")) {

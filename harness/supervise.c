@@ -20,7 +20,10 @@ struct run {
     void *user;
 };
 
-static bool on_cpu(const char *variant) { return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0; }
+static bool on_cpu(const char *variant)
+{
+    return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0;
+}
 
 static void forget(struct sb_job *job, const char *variant)
 {
@@ -176,7 +179,8 @@ static enum sb_job_end with_one_child(struct run *run, struct sb_error *err)
             return end;
         }
         if (!parsed) {
-            end_child(run, got != SB_READ_END, got == SB_READ_END ? NULL : "the worker wrote a line that is no message");
+            end_child(run, got != SB_READ_END,
+                      got == SB_READ_END ? NULL : "the worker wrote a line that is no message");
             return end;
         }
         if (!take_message(run, &m, &end, err)) {

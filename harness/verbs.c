@@ -10,8 +10,8 @@
 #endif
 
 const struct sb_verb *const sb_verbs[] = {
-    &sb_verb_info,  &sb_verb_list, &sb_verb_check, &sb_verb_golden_make, &sb_verb_golden_verify,
-    &sb_verb_diff,  &sb_verb_worker, NULL,
+    &sb_verb_info,          &sb_verb_list, &sb_verb_check,  &sb_verb_golden_make,
+    &sb_verb_golden_verify, &sb_verb_diff, &sb_verb_worker, NULL,
 };
 
 void sb_usage(FILE *f, const char *program)
@@ -45,7 +45,8 @@ const struct sb_verb *sb_verb_find(int argc, char **argv, int *words, struct sb_
         if ((*words = words_matching(sb_verbs[i]->table->verb, argc, argv)) > 0)
             return sb_verbs[i];
     const bool golden = strcmp(argv[1], "golden") == 0;
-    snprintf(typed, sizeof typed, "%.40s%s%.40s", argv[1], golden && argc > 2 ? " " : "", golden && argc > 2 ? argv[2] : "");
+    snprintf(typed, sizeof typed, "%.40s%s%.40s", argv[1], golden && argc > 2 ? " " : "",
+             golden && argc > 2 ? argv[2] : "");
     struct sb_near near = {.wanted = typed};
     for (int i = 0; sb_verbs[i] != NULL; i++)
         if (!sb_verbs[i]->hidden)

@@ -21,14 +21,18 @@ bool sb_require_parse(struct sb_require *r, const struct sb_options *o, struct s
             else if (end != word && *end == '\0' && n >= 1)
                 r->passes = n;
             else
-                return sb_fail(err, SB_EXIT_BAD_INPUT, "--require %s: expected a number of passes (1 or more) or 'gpu'", word);
+                return sb_fail(err, SB_EXIT_BAD_INPUT, "--require %s: expected a number of passes (1 or more) or 'gpu'",
+                               word);
         }
     return true;
 }
 
 /* ---- ledger --------------------------------------------------------------------------------------- */
 
-static bool on_cpu(const char *variant) { return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0; }
+static bool on_cpu(const char *variant)
+{
+    return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0;
+}
 
 /* "0: NVIDIA H200 (sm_90)" -> "sm_90a"; "cpu" -> "cpu". */
 static void target_of_device(const char *device, char *buf, size_t size)
@@ -102,7 +106,8 @@ static bool add_line(struct sb_report *r, const struct sb_ledger_facts *facts, c
 /* The targets the suite is for; a build or a machine may know more. */
 static const char *const goal_targets[] = {"sm_90a", "sm_100f", "sm_103f", "sm_120f", "sm_121f"};
 
-static bool add_targets(struct sb_report *r, const struct sb_ledger_facts *facts, const char *op, const struct sb_variant *v)
+static bool add_targets(struct sb_report *r, const struct sb_ledger_facts *facts, const char *op,
+                        const struct sb_variant *v)
 {
     char word[32];
     bool ok = true;
@@ -188,8 +193,8 @@ void sb_verdict(struct sb_report *r, const struct sb_require *require, const str
         r->exit_status = SB_EXIT_OK;
         sb_append(v, size, "PASS: everything that ran gave the same bits");
     }
-    sb_append(v, size, " (%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped, %" PRId64 " not run)", passed, failed,
-              r->count[SB_SKIP], r->count[SB_NOT_RUN]);
+    sb_append(v, size, " (%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped, %" PRId64 " not run)", passed,
+              failed, r->count[SB_SKIP], r->count[SB_NOT_RUN]);
     if (partial[0] != '\0')
         sb_append(v, size, "; partial run: %s", partial);
     r->finished = true;

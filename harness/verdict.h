@@ -22,7 +22,7 @@ struct sb_ledger_facts {
     const struct sb_op_table *table;
     const char *const *targets_here; /* targets of the GPUs in use ("sm_90a") */
     int targets_here_count;
-    const char *no_gpu;                   /* why no GPU is in use, or NULL */
+    const char *no_gpu;                                         /* why no GPU is in use, or NULL */
     const char *(*deselected)(void *user, const char *variant); /* why the command line leaves a variant out, or NULL */
     void *user;
 };

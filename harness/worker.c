@@ -35,7 +35,8 @@ static bool find_device(const char *text, struct sb_device *device, struct sb_er
             *device = all[i];
             return true;
         }
-    return sb_fail(err, SB_EXIT_NOTHING_RAN, "there is no GPU %s: %s", text, n == 0 ? why : "the driver does not list it");
+    return sb_fail(err, SB_EXIT_NOTHING_RAN, "there is no GPU %s: %s", text,
+                   n == 0 ? why : "the driver does not list it");
 }
 
 /* Fills in the hello message; true if there is a device and its memory can be used. */

@@ -32,7 +32,10 @@ static void say_begin(struct worker *w, const char *name, bool slow)
     sb_message_write(w->out, &m);
 }
 
-static void say(struct worker *w, enum sb_message_kind kind) { sb_message_write(w->out, &(struct sb_message){.kind = kind}); }
+static void say(struct worker *w, enum sb_message_kind kind)
+{
+    sb_message_write(w->out, &(struct sb_message){.kind = kind});
+}
 
 static void say_error(struct worker *w, const struct sb_error *err)
 {

@@ -33,15 +33,11 @@ static int32_t exponent_of(uint32_t v)
     return biased != 0 ? biased - BIAS : LOWEST_EXPONENT;
 }
 
-/* v >> distance, with the lowest bit set if a one was lost: it then lies strictly between two values, as before. */
-static uint64_t shift_right_sticky(uint64_t v, int32_t distance)
+/* The smaller magnitude in the larger one's units. A bit is lost only beyond a distance of 32; the smaller number is
+ * then less than 2^-8 of the larger one's last place, so the sum rounds to the larger one with or without it. */
+static uint64_t align(uint64_t magnitude, int32_t distance)
 {
-    if (distance == 0)
-        return v;
-    if (distance > 63)
-        return v != 0;
-    const bool lost = (v & ((UINT64_C(1) << distance) - 1)) != 0;
-    return v >> distance | lost;
+    return distance < 64 ? magnitude >> distance : 0;
 }
 
 /* magnitude * 2^(exponent - 23 - 32) to the nearest f32, ties to even. */
@@ -49,7 +45,7 @@ static uint32_t round_to_f32(uint32_t sign, uint64_t magnitude, int32_t exponent
 {
     const uint64_t two = UINT64_C(2) << (FRACTION_BITS + GUARD_BITS);
     if (magnitude >= two) { /* the sum of two significands below 2 is below 4 */
-        magnitude = shift_right_sticky(magnitude, 1);
+        magnitude >>= 1;    /* loses nothing: carries come from distances of 24 or less, with zeros at the bottom */
         exponent++;
     }
     while (magnitude < two / 2 && exponent > LOWEST_EXPONENT) { /* cancelled; or a subnormal, where it stops */
@@ -76,7 +72,7 @@ uint32_t sb_f32_add_rne(uint32_t a_bits, uint32_t b_bits)
     const bool a_larger = (a_bits & ~sign_bit) >= (b_bits & ~sign_bit);
     const uint32_t large = a_larger ? a_bits : b_bits, small = a_larger ? b_bits : a_bits;
     const uint64_t from_large = magnitude_of(large);
-    const uint64_t from_small = shift_right_sticky(magnitude_of(small), exponent_of(large) - exponent_of(small));
+    const uint64_t from_small = align(magnitude_of(small), exponent_of(large) - exponent_of(small));
     const bool same_sign = ((a_bits ^ b_bits) & sign_bit) == 0;
     const uint64_t magnitude = same_sign ? from_large + from_small : from_large - from_small;
     if (magnitude == 0)

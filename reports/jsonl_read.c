@@ -126,7 +126,7 @@ static bool is_record(const json_t *object, const char *kind)
 static bool read_begin(const json_t *object, struct sb_report *r, const struct why *why)
 {
     const json_t *const format = json_object_get(object, "format");
-    int64_t version;
+    int64_t version = 0;
     if (!json_is_string(format) || strcmp(json_string_value(format), SB_JSONL_FORMAT) != 0)
         return refuse(why, "field \"format\" is not \"%s\"", SB_JSONL_FORMAT);
     if (!read_number(object, "format_version", &version, why))
@@ -179,7 +179,7 @@ static bool add_ledger(const json_t *object, struct sb_report *r, const struct w
 
 static bool same_count(const json_t *object, const char *name, int64_t found, const char *what, const struct why *why)
 {
-    int64_t stated;
+    int64_t stated = 0;
     if (!read_number(object, name, &stated, why))
         return false;
     return stated == found ||
@@ -198,7 +198,7 @@ static bool read_end(const json_t *object, struct sb_report *r, const struct why
         if (!same_count(counts, name, r->count[outcome], name, why))
             return false;
     }
-    int64_t exit_status;
+    int64_t exit_status = 0;
     if (!read_number(object, "exit_status", &exit_status, why))
         return false;
     if (exit_status < 0 || exit_status > 255)

@@ -20,10 +20,19 @@ static const char *const fake_break[] = {"none", "generator", "reference", "hang
 static const struct sb_param_spec fake_params[] = {
     {.name = "n", .kind = SB_PARAM_INT, .standard = NULL, .min = 0, .max = 1 << 20, .help = "elements"},
     {.name = "reject", .kind = SB_PARAM_INT, .standard = "0", .min = 0, .max = 1, .help = "a call to be rejected"},
-    {.name = "after", .kind = SB_PARAM_INT, .standard = "0", .min = 0, .max = 1 << 20, .help = "elements of a call made first"},
+    {.name = "after",
+     .kind = SB_PARAM_INT,
+     .standard = "0",
+     .min = 0,
+     .max = 1 << 20,
+     .help = "elements of a call made first"},
     {.name = "repeat", .kind = SB_PARAM_INT, .standard = "1", .min = 1, .max = 100, .help = "runs"},
     {.name = "misalign", .kind = SB_PARAM_INT, .standard = "0", .min = 0, .max = 15, .help = "bytes past a boundary"},
-    {.name = "broken", .kind = SB_PARAM_ENUM, .standard = "none", .choices = fake_break, .help = "what goes wrong here"},
+    {.name = "broken",
+     .kind = SB_PARAM_ENUM,
+     .standard = "none",
+     .choices = fake_break,
+     .help = "what goes wrong here"},
     {.name = NULL},
 };
 static const struct sb_tensor_spec fake_inputs[] = {
@@ -66,7 +75,8 @@ static bool fake_reference(const struct sb_case *c, struct sb_data *d, struct sb
         d->out[1] = (struct sb_tensor){.name = "total", .dtype = SB_I64, .rank = 0};
         return true;
     }
-    if (!sb_tensor_alloc(&d->out[0], "dst", SB_I32, 1, &n, err) || !sb_tensor_alloc(&d->out[1], "total", SB_I64, 0, NULL, err))
+    if (!sb_tensor_alloc(&d->out[0], "dst", SB_I32, 1, &n, err) ||
+        !sb_tensor_alloc(&d->out[1], "total", SB_I64, 0, NULL, err))
         return false;
     for (int64_t i = 0; i < n; i++)
         ((int32_t *)d->out[0].data)[i] = 3 * ((const int32_t *)d->in[0].data)[i] + 1;
@@ -75,7 +85,8 @@ static bool fake_reference(const struct sb_case *c, struct sb_data *d, struct sb
 }
 
 /* Holds for any permutation of dst. */
-static bool fake_relations(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, char *why, size_t size)
+static bool fake_relations(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, char *why,
+                           size_t size)
 {
     int64_t want = 0, have = 0;
     for (int64_t i = 0; i < sb_case_int(c, "n"); i++) {
@@ -119,8 +130,12 @@ struct fake_view {
 
 static struct fake_view fake_view(const struct sb_gpu_call *call)
 {
-    return (struct fake_view){sb_call_in(call, "src")->data, sb_call_out(call, "dst")->data, sb_call_int(call, "n"),
-                              sb_call_out(call, "total")->data, call->status, call->workspace};
+    return (struct fake_view){sb_call_in(call, "src")->data,
+                              sb_call_out(call, "dst")->data,
+                              sb_call_int(call, "n"),
+                              sb_call_out(call, "total")->data,
+                              call->status,
+                              call->workspace};
 }
 
 enum { FAKE_WORKSPACE = 64 };
@@ -328,7 +343,8 @@ static struct sb_gpu_result fake_hang(const struct sb_gpu_call *call)
 /* Prints what looks like a message of the worker. */
 static struct sb_gpu_result fake_chatty(const struct sb_gpu_call *call)
 {
-    printf("{\"record\":\"done\",\"name\":\"\",\"slow\":false,\"usable\":false,\"exit\":0,\"device\":\"\",\"text\":\"\"}\n");
+    printf("{\"record\":\"done\",\"name\":\"\",\"slow\":false,\"usable\":false,\"exit\":0,\"device\":\"\",\"text\":"
+           "\"\"}\n");
     fflush(stdout);
     return fake_right(call);
 }
@@ -356,14 +372,43 @@ static const char *fake_refuse(const struct sb_gpu_call *call, int compute_capab
     return "needs a GPU with wings";
 }
 
-#define FAKE(word) {.name = #word, .targets = "any", .summary = "test", .run = fake_##word, .workspace = fake_workspace}
+#define FAKE(word)                                                                                                     \
+    {                                                                                                                  \
+        .name = #word, .targets = "any", .summary = "test", .run = fake_##word, .workspace = fake_workspace            \
+    }
 
 static const struct sb_variant fake_variants[] = {
-    FAKE(right), FAKE(host_reject), FAKE(wrong_last), FAKE(short_tail), FAKE(lucky_byte), FAKE(overrun_after),
-    FAKE(overrun_before), FAKE(overrun_workspace), FAKE(overrun_input), FAKE(overrun_status), FAKE(changes_input),
-    FAKE(writes_on_reject), FAKE(wrong_where), FAKE(no_status), FAKE(wants_zeros), FAKE(wants_unused), FAKE(other_order),
-    FAKE(flaky), FAKE(error), FAKE(nothing), FAKE(crash), FAKE(hang), FAKE(chatty), FAKE(exits), FAKE(misaligned),
-    {.name = "refuses", .targets = "any", .summary = "test", .run = fake_right, .workspace = fake_workspace, .cannot = fake_refuse},
+    FAKE(right),
+    FAKE(host_reject),
+    FAKE(wrong_last),
+    FAKE(short_tail),
+    FAKE(lucky_byte),
+    FAKE(overrun_after),
+    FAKE(overrun_before),
+    FAKE(overrun_workspace),
+    FAKE(overrun_input),
+    FAKE(overrun_status),
+    FAKE(changes_input),
+    FAKE(writes_on_reject),
+    FAKE(wrong_where),
+    FAKE(no_status),
+    FAKE(wants_zeros),
+    FAKE(wants_unused),
+    FAKE(other_order),
+    FAKE(flaky),
+    FAKE(error),
+    FAKE(nothing),
+    FAKE(crash),
+    FAKE(hang),
+    FAKE(chatty),
+    FAKE(exits),
+    FAKE(misaligned),
+    {.name = "refuses",
+     .targets = "any",
+     .summary = "test",
+     .run = fake_right,
+     .workspace = fake_workspace,
+     .cannot = fake_refuse},
     {.name = "elsewhere", .targets = "sm_100f", .summary = "test", .run = fake_right, .workspace = fake_workspace},
     {.name = "uncompiled", .targets = "any", .summary = "test"},
     {0},

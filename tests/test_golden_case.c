@@ -239,10 +239,11 @@ START_TEST(longest_id_fits_or_is_refused)
     struct sb_error err;
     for (int i = 0; i < 63; i++)
         strcat(list, "+1");
-    snprintf(text, sizeof text,
-             "wgrad_varlen_k/M=8,N=8,E=64,counts=%s,first=1,tail=2,x_rows=100000,gather=identity,accumulate=1,"
-             "out_dtype=bf16,ld_dy=1000,ld_x=1000,dist=subnormal,outside=normal,grad=special,break=gather_negative,repeat=9",
-             list);
+    snprintf(
+        text, sizeof text,
+        "wgrad_varlen_k/M=8,N=8,E=64,counts=%s,first=1,tail=2,x_rows=100000,gather=identity,accumulate=1,"
+        "out_dtype=bf16,ld_dy=1000,ld_x=1000,dist=subnormal,outside=normal,grad=special,break=gather_negative,repeat=9",
+        list);
     ck_assert(!sb_case_parse(&c, &ops, text, &err));
     ck_assert_msg(strstr(err.text, "longer than 223") != NULL, "%s", err.text);
     snprintf(text, sizeof text, "wgrad_varlen_k/M=8,N=8,E=64,counts=%s,first=1,tail=2", list);

@@ -233,6 +233,19 @@ START_TEST(other_distributions_ignore_the_pairing)
 }
 END_TEST
 
+/* Both sums were computed by another implementation (Python integers): the bytes of every golden hang on them. */
+START_TEST(normal_draws_are_pinned)
+{
+    uint32_t bf16 = 0, f32 = 0;
+    for (uint64_t i = 0; i < 2000; i++) {
+        bf16 = bf16 * 31 + sb_bf16_draw(SB_DIST_NORMAL, &rng, i);
+        f32 = f32 * 31 + sb_f32_draw(SB_F32_NORMAL, &rng, i);
+    }
+    ck_assert_uint_eq(bf16, 0x58ccbdcau);
+    ck_assert_uint_eq(f32, 0x6e25a975u);
+}
+END_TEST
+
 /* ---- f32 ---------------------------------------------------------------------------------------- */
 
 START_TEST(unit_is_in_zero_to_one)
@@ -342,6 +355,7 @@ static Suite *make_suite(void)
     TCase *bf16 = tcase_create("bf16");
     tcase_add_loop_test(bf16, every_distribution_uses_both_signs_and_all_fraction_bits, 0, SB_DIST_COUNT);
     tcase_add_test(bf16, normal_is_bell_shaped_about_zero);
+    tcase_add_test(bf16, normal_draws_are_pinned);
     tcase_add_test(bf16, wide_has_every_normal_exponent_and_no_other);
     tcase_add_test(bf16, bits_has_nan_inf_and_subnormals);
     tcase_add_test(bf16, subnormal_is_subnormal_or_next_to_it);

@@ -148,14 +148,18 @@ START_TEST(the_search_itself_can_fail)
 }
 END_TEST
 
+/* metadata_pack calls the same code for these. */
+static bool is_left_to_topk_metadata(const char *name)
+{
+    return strcmp(name, "counts") == 0 || strcmp(name, "route") == 0 || strcmp(name, "prob") == 0;
+}
+
 /* A choice that no case makes is a path that nothing executes. */
 START_TEST(every_choice_of_every_parameter_is_taken)
 {
     const struct sb_op *op = all_ops[_i];
     for (const struct sb_param_spec *p = op->params; p->name != NULL; p++)
-        if (p->kind == SB_PARAM_ENUM && !(op == &sb_op_metadata_pack && (strcmp(p->name, "counts") == 0 ||
-                                                                          strcmp(p->name, "route") == 0 ||
-                                                                          strcmp(p->name, "prob") == 0)))
+        if (p->kind == SB_PARAM_ENUM && !(op == &sb_op_metadata_pack && is_left_to_topk_metadata(p->name)))
             require_choices(op, p->name, p->choices);
 }
 END_TEST
@@ -173,11 +177,12 @@ START_TEST(e8m0_edges)
         snprintf(wanted, sizeof wanted, "dist=edges,semantics=%s", semantics[s]);
         require(op, SB_STANDARD, wanted);
     }
-    static const char *const standard[] = {
-        "shape=scalar", "shape=1", "shape=0", "shape=0x32", "shape=3x0x4", "shape=2x3x5x7", "shape=3x4x33",
-        "history=updated", "history=reused", "shape=5x32,row_stride=48", "shape=2x3x4x10,row_stride=16",
-        /* scale grids of public models */
-        "shape=56x160", "shape=18x160", "shape=160x9", "shape=128x40", "shape=160x32", "shape=17x56", "shape=5x56", NULL};
+    static const char *const standard[] = {"shape=scalar", "shape=1", "shape=0", "shape=0x32", "shape=3x0x4",
+                                           "shape=2x3x5x7", "shape=3x4x33", "history=updated", "history=reused",
+                                           "shape=5x32,row_stride=48", "shape=2x3x4x10,row_stride=16",
+                                           /* scale grids of public models */
+                                           "shape=56x160", "shape=18x160", "shape=160x9", "shape=128x40",
+                                           "shape=160x32", "shape=17x56", "shape=5x56", NULL};
     require_list(op, SB_STANDARD, standard);
     for (int tail = 0; tail < 16; tail++) {
         char wanted[64];
@@ -186,9 +191,10 @@ START_TEST(e8m0_edges)
         snprintf(wanted, sizeof wanted, "misalign=%d", tail);
         require(op, SB_STANDARD, wanted);
     }
-    static const char *const layers[] = {"shape=8x32",  "shape=4x32",  "shape=12x32",    "shape=256x8",  "shape=64x32",
-                                         "shape=8x8x32", "shape=32x64", "shape=16x32",    "shape=32x16",  "shape=32x32",
-                                         "shape=64x8",  "shape=32x96", "shape=2048x128", "shape=4096x64", NULL};
+    static const char *const layers[] = {"shape=8x32",     "shape=4x32",    "shape=12x32", "shape=256x8",
+                                         "shape=64x32",    "shape=8x8x32",  "shape=32x64", "shape=16x32",
+                                         "shape=32x16",    "shape=32x32",   "shape=64x8",  "shape=32x96",
+                                         "shape=2048x128", "shape=4096x64", NULL};
     require_list(op, SB_SEED, layers);
     ck_assert_int_eq(count_cases(op, SB_SEED, "semantics=shift"), 14);
     ck_assert_int_eq(count_cases(op, SB_SEED, "out_dtype=f32"), 14);
@@ -209,18 +215,40 @@ START_TEST(topk_edges)
     const int blocks[] = {1, 2, 16, 32, 64, 128, 256, 1024};
     require_each(op, SB_STANDARD, "block=%d", blocks, 8);
     require_each(op, SB_STANDARD, "block=%d,order=slot", blocks, 8);
-    const int rows[] = {0,     1,     31,    33,    63,    65,     127,     129,     21725,  43434,
+    const int rows[] = {0,     1,     31,    33,    63,    65,    127,    129,     21725,  43434,
                         43435, 43436, 65535, 65536, 65537, 86769, 130000, 2097151, 2097185};
     require_each(op, SB_STANDARD, "N=%d", rows, 19);
-    static const char *const standard[] = {
-        "route=none,order=expert", "route=none,order=slot", "route=ends_empty,order=slot", "route=one_expert",
-        "N=1,topk=1,E=1", "N=256,topk=5,E=5", "N=255,topk=5,E=5", "N=257,topk=5,E=5",
-        "route=exact_block,idx=i32,order=slot", "route=block_minus,idx=i32,order=slot",
-        "route=block_plus,idx=i32,order=slot", "route=invalid,idx=i32", "route=invalid,idx=i64",
-        "route=invalid,counts=exact", "counts=aligned,counts_align=128", "counts=wrong,order=slot",
-        "counts=wrong,route=duplicate", "prob=special,order=slot", "prob=special,route=holes", "after=130000",
-        "N=0,after=3000", "topk=33", "topk=0", "E=0", "E=1025", "block=0", "block=96", "block=2048", "counts_align=0",
-        "N=268435456,topk=8", NULL};
+    static const char *const standard[] = {"route=none,order=expert",
+                                           "route=none,order=slot",
+                                           "route=ends_empty,order=slot",
+                                           "route=one_expert",
+                                           "N=1,topk=1,E=1",
+                                           "N=256,topk=5,E=5",
+                                           "N=255,topk=5,E=5",
+                                           "N=257,topk=5,E=5",
+                                           "route=exact_block,idx=i32,order=slot",
+                                           "route=block_minus,idx=i32,order=slot",
+                                           "route=block_plus,idx=i32,order=slot",
+                                           "route=invalid,idx=i32",
+                                           "route=invalid,idx=i64",
+                                           "route=invalid,counts=exact",
+                                           "counts=aligned,counts_align=128",
+                                           "counts=wrong,order=slot",
+                                           "counts=wrong,route=duplicate",
+                                           "prob=special,order=slot",
+                                           "prob=special,route=holes",
+                                           "after=130000",
+                                           "N=0,after=3000",
+                                           "topk=33",
+                                           "topk=0",
+                                           "E=0",
+                                           "E=1025",
+                                           "block=0",
+                                           "block=96",
+                                           "block=2048",
+                                           "counts_align=0",
+                                           "N=268435456,topk=8",
+                                           NULL};
     require_list(op, SB_STANDARD, standard);
     const int slot = count_cases(op, SB_STANDARD, "order=slot"), all = count_cases(op, SB_STANDARD, "");
     ck_assert_int_gt(slot * 4, all); /* a good share for the second flavour */
@@ -254,12 +282,28 @@ START_TEST(scale_pack_edges)
         snprintf(wanted, sizeof wanted, "carrier=%s,gather=random", carriers[i]);
         require(op, SB_STANDARD, wanted);
     }
-    static const char *const standard[] = {
-        "R=0", "N=0,R=0", "N=700,R=129", "N=3,R=700", "row_stride=9", "row_stride=1,col_stride=70",
-        "carrier=i32,row_stride=31,col_stride=3", "carrier=i32x4,row_stride=9,col_stride=2", "row_stride=3",
-        "gather=outside", "gather=negative", "gather=outside_last", "N=0,R=4", "carrier=i32x4,cols=96",
-        "carrier=i32x4,cols=2880", "N=7,R=5,gather=none", "cols=0", "cols=32768,R=65535", "cols=32768,R=65537",
-        "N=262656,cols=8192", "fill=255", NULL};
+    static const char *const standard[] = {"R=0",
+                                           "N=0,R=0",
+                                           "N=700,R=129",
+                                           "N=3,R=700",
+                                           "row_stride=9",
+                                           "row_stride=1,col_stride=70",
+                                           "carrier=i32,row_stride=31,col_stride=3",
+                                           "carrier=i32x4,row_stride=9,col_stride=2",
+                                           "row_stride=3",
+                                           "gather=outside",
+                                           "gather=negative",
+                                           "gather=outside_last",
+                                           "N=0,R=4",
+                                           "carrier=i32x4,cols=96",
+                                           "carrier=i32x4,cols=2880",
+                                           "N=7,R=5,gather=none",
+                                           "cols=0",
+                                           "cols=32768,R=65535",
+                                           "cols=32768,R=65537",
+                                           "N=262656,cols=8192",
+                                           "fill=255",
+                                           NULL};
     require_list(op, SB_STANDARD, standard);
 }
 END_TEST
@@ -267,18 +311,45 @@ END_TEST
 START_TEST(metadata_pack_edges)
 {
     const struct sb_op *op = &sb_op_metadata_pack;
-    static const char *const seed[] = {"N=16384,topk=8,E=8,block=128,cols=7168", "N=16384,topk=8,E=256,block=128,cols=7168",
-                                       "N=512,topk=4,E=8,block=128,cols=7168", "N=116000,topk=8,E=8,block=128,cols=7168",
-                                       NULL};
+    static const char *const seed[] = {
+        "N=16384,topk=8,E=8,block=128,cols=7168", "N=16384,topk=8,E=256,block=128,cols=7168",
+        "N=512,topk=4,E=8,block=128,cols=7168", "N=116000,topk=8,E=8,block=128,cols=7168", NULL};
     require_list(op, SB_SEED, seed);
     ck_assert_int_eq(count_cases(op, SB_SEED, ""), 4);
-    static const char *const standard[] = {
-        "N=0", "route=none", "route=ends_empty", "route=exact_block", "route=block_minus", "route=block_plus",
-        "route=invalid,idx=i32", "route=invalid,idx=i64", "route=tail_invalid", "route=duplicate", "counts=wrong",
-        "counts=aligned", "order=slot,carrier=i32", "order=slot,carrier=i32x4", "order=slot,carrier=u8",
-        "order=slot,carrier=i8", "block=1", "block=1024", "E=1024", "topk=32", "fill=0", "fill=127", "prob=special",
-        "carrier=i32x4,cols=96", "row_stride=9", "row_stride=1,col_stride=73", "N=40,after=3000", "N=0,after=3000",
-        "N=43435", "N=65537", "N=130000", "cols=2880", "cols=33", NULL};
+    static const char *const standard[] = {"N=0",
+                                           "route=none",
+                                           "route=ends_empty",
+                                           "route=exact_block",
+                                           "route=block_minus",
+                                           "route=block_plus",
+                                           "route=invalid,idx=i32",
+                                           "route=invalid,idx=i64",
+                                           "route=tail_invalid",
+                                           "route=duplicate",
+                                           "counts=wrong",
+                                           "counts=aligned",
+                                           "order=slot,carrier=i32",
+                                           "order=slot,carrier=i32x4",
+                                           "order=slot,carrier=u8",
+                                           "order=slot,carrier=i8",
+                                           "block=1",
+                                           "block=1024",
+                                           "E=1024",
+                                           "topk=32",
+                                           "fill=0",
+                                           "fill=127",
+                                           "prob=special",
+                                           "carrier=i32x4,cols=96",
+                                           "row_stride=9",
+                                           "row_stride=1,col_stride=73",
+                                           "N=40,after=3000",
+                                           "N=0,after=3000",
+                                           "N=43435",
+                                           "N=65537",
+                                           "N=130000",
+                                           "cols=2880",
+                                           "cols=33",
+                                           NULL};
     require_list(op, SB_STANDARD, standard);
 }
 END_TEST
@@ -312,19 +383,52 @@ START_TEST(wgrad_edges)
     ck_assert(!has_segment(123456, false));
     const int experts[] = {1, 2, 3, 8, 16, 32, 33, 60, 64, 128, 160, 256, 288, 384, 896, 1024};
     require_each(op, SB_STANDARD, "E=%d", experts, 16);
-    static const char *const standard[] = {
-        "counts=162+0+2577+446+0+83", "counts=162+0+2577+446+0+83,accumulate=1", "counts=150+64+0+200+0",
-        "counts=empty,first=0,tail=0", "counts=empty,tail=48", "counts=empty,accumulate=1,grad=special,out_dtype=f32",
-        "counts=empty,accumulate=1,grad=special,out_dtype=bf16", "tail=100,outside=nan", "outside=normal", "M=8,N=8",
-        "M=8,N=200", "M=200,N=8", "M=24,N=40", "M=56,N=72", "M=120,N=136", "M=128,N=128", "ld_dy=48,ld_x=64",
-        "x_rows=29,gather=random", "x_rows=500,gather=random", "tail=40,gather=random", "gather=none,x_rows=200",
-        "accumulate=0,out_dtype=f32", "accumulate=0,out_dtype=bf16", "accumulate=1,out_dtype=f32",
-        "accumulate=1,out_dtype=bf16", "accumulate=1,dist=cancel", "repeat=100", "M=12", "N=20", "ld_dy=28", "ld_x=25",
-        "M=4", "N=0", "ld_dy=16", "ld_x=8", "x_rows=29,gather=none", "x_rows=0", "M=2880", "N=2880", "M=7168", "N=7168",
-        NULL};
+    static const char *const standard[] = {"counts=162+0+2577+446+0+83",
+                                           "counts=162+0+2577+446+0+83,accumulate=1",
+                                           "counts=150+64+0+200+0",
+                                           "counts=empty,first=0,tail=0",
+                                           "counts=empty,tail=48",
+                                           "counts=empty,accumulate=1,grad=special,out_dtype=f32",
+                                           "counts=empty,accumulate=1,grad=special,out_dtype=bf16",
+                                           "tail=100,outside=nan",
+                                           "outside=normal",
+                                           "M=8,N=8",
+                                           "M=8,N=200",
+                                           "M=200,N=8",
+                                           "M=24,N=40",
+                                           "M=56,N=72",
+                                           "M=120,N=136",
+                                           "M=128,N=128",
+                                           "ld_dy=48,ld_x=64",
+                                           "x_rows=29,gather=random",
+                                           "x_rows=500,gather=random",
+                                           "tail=40,gather=random",
+                                           "gather=none,x_rows=200",
+                                           "accumulate=0,out_dtype=f32",
+                                           "accumulate=0,out_dtype=bf16",
+                                           "accumulate=1,out_dtype=f32",
+                                           "accumulate=1,out_dtype=bf16",
+                                           "accumulate=1,dist=cancel",
+                                           "repeat=100",
+                                           "M=12",
+                                           "N=20",
+                                           "ld_dy=28",
+                                           "ld_x=25",
+                                           "M=4",
+                                           "N=0",
+                                           "ld_dy=16",
+                                           "ld_x=8",
+                                           "x_rows=29,gather=none",
+                                           "x_rows=0",
+                                           "M=2880",
+                                           "N=2880",
+                                           "M=7168",
+                                           "N=7168",
+                                           NULL};
     require_list(op, SB_STANDARD, standard);
-    static const char *const smoke[] = {"accumulate=0,out_dtype=f32", "accumulate=1,out_dtype=bf16", "gather=random",
-                                        "dist=tiny", "dist=cancel", "break=descending", "break=gather_high", "M=12", NULL};
+    static const char *const smoke[] = {
+        "accumulate=0,out_dtype=f32", "accumulate=1,out_dtype=bf16", "gather=random", "dist=tiny", "dist=cancel",
+        "break=descending",           "break=gather_high",           "M=12",          NULL};
     require_list(op, SB_SMOKE, smoke);
     require(op, SB_SEED, "E=8,counts=equal");
     require(op, SB_SEED, "E=8,counts=skewed");

@@ -68,7 +68,8 @@ END_TEST
 START_TEST(below_is_the_high_half_of_the_product)
 {
     const struct sb_rng rng = {99, 3};
-    const uint64_t limits[] = {1, 2, 3, 7, 1000, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX, UINT64_C(0x123456789abcdef0)};
+    const uint64_t limits[] = {
+        1, 2, 3, 7, 1000, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX, UINT64_C(0x123456789abcdef0)};
     for (uint64_t i = 0; i < 2000; i++)
         for (size_t j = 0; j < sizeof limits / sizeof limits[0]; j++) {
             __extension__ const unsigned __int128 product = (unsigned __int128)sb_rng_u64(&rng, i) * limits[j];

@@ -309,9 +309,9 @@ END_TEST
 START_TEST(counts_are_what_the_parameter_says)
 {
     struct drawn r;
-    const char *const calls[] = {"N=150,topk=4,E=10,counts=exact,route=holes", "N=150,topk=4,E=10,counts=aligned,counts_align=16",
-                                 "N=150,topk=4,E=10,counts=wrong", "N=150,topk=4,E=10,counts=short",
-                                 "N=90,topk=6,E=24,counts=exact,route=invalid"};
+    const char *const calls[] = {"N=150,topk=4,E=10,counts=exact,route=holes",
+                                 "N=150,topk=4,E=10,counts=aligned,counts_align=16", "N=150,topk=4,E=10,counts=wrong",
+                                 "N=150,topk=4,E=10,counts=short", "N=90,topk=6,E=24,counts=exact,route=invalid"};
     draw(&r, calls[_i]);
     const int32_t *given = r.d.in[SB_IN_TOKENS_PER_EXPERT].data;
     for (int64_t e = 0; e < r.experts; e++) {

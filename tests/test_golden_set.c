@@ -1,6 +1,6 @@
 /* test_golden_set.c - whole sets: made completely or visibly not, and every flipped bit found and named. */
 #include "golden_fake.h"
-#include "../golden/set.h"
+#include "../golden/hdf5_util.h"
 #include "../golden/set_parts.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void cases_of(const char *const *names, int count, struct sb_case *cases)
 
 static void make_set(const char *const *names, int count, const char *dir)
 {
-    struct sb_case cases[8];
+    struct sb_case cases[8] = {0};
     struct sb_error err = {0};
     cases_of(names, count, cases);
     ck_assert_msg(sb_set_make(cases, count, "smoke", dir, NULL, &fake_ops, NULL, NULL, &err), "%s", err.text);
@@ -35,7 +35,7 @@ static void make_set(const char *const *names, int count, const char *dir)
 static void make_fails(const char *const *names, int count, const char *dir, sb_progress_fn progress, const char *a,
                        const char *b)
 {
-    struct sb_case cases[8];
+    struct sb_case cases[8] = {0};
     struct sb_error err = {0};
     struct sb_manifest m;
     cases_of(names, count, cases);
@@ -333,6 +333,27 @@ START_TEST(truncated_and_overwritten_files)
 }
 END_TEST
 
+/* Whole datasets in a file that is not the one made: with a byte at its end, or an attribute edited. */
+START_TEST(damage_around_the_datasets)
+{
+    const char *file = "fake/N=5,cols=3,row_stride=8.h5";
+    char path[512];
+    make_set(ids, CASES, fake_path("a"));
+    snprintf(path, sizeof path, "%s/a/%s", fake_folder, file);
+    if (_i == 0) {
+        FILE *f = fopen(path, "ab");
+        fputc('x', f);
+        fclose(f);
+    } else {
+        const hid_t h = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+        ck_assert(H5Adelete(h, "reason") >= 0 && sb_h5_put_text(h, "reason", "another"));
+        H5Fclose(h);
+    }
+    const struct faults f = verify(fake_path("a"), false);
+    one_fault(&f, file, "", "the bytes of every dataset still agree (inputs/raw, inputs/scale,");
+}
+END_TEST
+
 static void crash_in_child(void)
 {
     raise(SIGKILL); /* as a crash, without a sanitizer's report */
@@ -485,6 +506,7 @@ static Suite *make_suite(void)
     tcase_add_loop_test(t, every_flipped_bit_of_a_golden_file, 0, 4); /* from bytes 0, 1, 2, 3 on */
     tcase_add_loop_test(t, every_flipped_bit_of_the_lists, 0, 2);
     tcase_add_test(t, truncated_and_overwritten_files);
+    tcase_add_loop_test(t, damage_around_the_datasets, 0, 2);
     tcase_add_loop_test(t, crash_and_hang_of_the_reader, 0, 2);
     tcase_add_test(t, swapped_files);
     tcase_add_test(t, only_deep_sees_a_wrong_computation);

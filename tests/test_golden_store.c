@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 
 static const char *write_case(const char *id, const char *name)
@@ -196,35 +197,47 @@ static void refused(const char *path, const char *about)
         ck_assert(d.in[i].data == NULL && d.out[i].data == NULL);
 }
 
+enum flip_result { FLIP_NOTICED, FLIP_HARMLESS, FLIP_BAD };
+
+/* Reads a file with a flipped bit and leaves: HDF5 leaks where it meets damage. */
+static _Noreturn void read_flipped(const char *path, const struct sb_case *c, const struct sb_data *d)
+{
+    struct sb_case back;
+    struct sb_data got;
+    struct sb_error err = {0};
+    if (!sb_store_read(path, &fake_ops, &back, &got, &err))
+        _exit(strstr(err.text, path) != NULL ? FLIP_NOTICED : FLIP_BAD);
+    bool same = strcmp(back.id, c->id) == 0 && memcmp(&got.status, &d->status, sizeof got.status) == 0;
+    for (int i = 0; i < 4; i++)
+        same = same &&
+               (d->in[i].data == NULL || memcmp(d->in[i].data, got.in[i].data, sb_tensor_span_bytes(&d->in[i])) == 0);
+    for (int i = 0; i < 5; i++)
+        same = same && memcmp(d->out[i].data, got.out[i].data, sb_tensor_span_bytes(&d->out[i])) == 0;
+    _exit(same ? FLIP_HARMLESS : FLIP_BAD);
+}
+
 /* A flipped bit that the reader does not notice may only lie where it changes nothing. */
 START_TEST(flipped_bits_never_change_what_is_read)
 {
     size_t size;
     const char *path = write_case("fake/N=5,cols=3,row_stride=8", "a.h5");
     char *bytes = fake_read(path, &size);
-    struct sb_case c = fake_case("fake/N=5,cols=3,row_stride=8");
+    const struct sb_case c = fake_case("fake/N=5,cols=3,row_stride=8");
     struct sb_data d;
     int noticed = 0, tried = 0;
     fake_compute(&c, &d);
-    for (size_t at = 0; at < size; at += 3, tried++) {
+    for (size_t at = 0; at < size; at += 5, tried++) {
         const char bit = (char)(1 << tried % 8);
-        struct sb_case back;
-        struct sb_data got;
-        struct sb_error err = {0};
+        int status;
         bytes[at] = (char)(bytes[at] ^ bit);
         fake_overwrite(path, bytes, size);
         bytes[at] = (char)(bytes[at] ^ bit);
-        if (!sb_store_read(path, &fake_ops, &back, &got, &err)) {
-            ck_assert(strstr(err.text, path) != NULL);
-            noticed++;
-            continue;
-        }
-        for (int i = 0; i < 4; i++)
-            same_tensor(&d.in[i], &got.in[i]);
-        for (int i = 0; i < 5; i++)
-            same_tensor(&d.out[i], &got.out[i]);
-        ck_assert_str_eq(back.id, c.id);
-        sb_data_free(&got);
+        const pid_t child = fork();
+        if (child == 0)
+            read_flipped(path, &c, &d);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) != FLIP_BAD, "byte %zu: status %d", at, status);
+        noticed += WEXITSTATUS(status) == FLIP_NOTICED;
     }
     ck_assert_int_gt(noticed, tried / 2);
     sb_data_free(&d);
@@ -547,8 +560,11 @@ START_TEST(candidate_faults)
         put_dataset(file, "outputs/summs", H5T_IEEE_F32LE, 1, (hsize_t[]){5}, NULL, NULL);
     if (_i == 2)
         put_dataset(file, "outputs/sums", H5T_IEEE_F64LE, 1, (hsize_t[]){5}, NULL, NULL);
+    if (_i == 3) /* never written: the file is small */
+        put_dataset(file, "outputs/sums", H5T_IEEE_F32LE, 1, (hsize_t[]){1ULL << 33}, NULL, NULL);
     H5Fclose(file);
-    static const char *const about[] = {"no group /outputs", "outputs/summs", "outputs/sums: wrong dtype"};
+    static const char *const about[] = {"no group /outputs", "outputs/summs", "outputs/sums: wrong dtype",
+                                        "claims more elements than the file can hold"};
     struct sb_tensor out[SB_MAX_TENSORS];
     struct sb_error err = {0};
     ck_assert(!sb_store_read_outputs(path, &fake_op, out, &err));
@@ -595,7 +611,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, full_disk);
     tcase_add_test(t, incomplete_data_is_not_stored);
     tcase_add_test(t, candidate_outputs);
-    tcase_add_loop_test(t, candidate_faults, 0, 3);
+    tcase_add_loop_test(t, candidate_faults, 0, 4);
     tcase_add_test(t, golden_file_as_candidate);
     suite_add_tcase(s, t);
     return s;

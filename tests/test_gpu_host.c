@@ -1,165 +1,11 @@
-/* test_gpu_host.c - what of gpu/ needs no GPU: look-ups in a call, rejections, workspace sizes, the life cycle of a
- * hoisted copy. Passes with and without a GPU, and in a build without CUDA (then with the look-ups alone).
+/* test_gpu_host.c - what of the launch functions needs no GPU: rejections, workspace sizes, the launch counter, the
+ * life cycle of a hoisted copy. Passes with and without a GPU; in a build without CUDA there is only that to say.
  *
  * Array pointers are NULL or addresses that nobody may touch: a rejection that looked at them would crash. */
-#include <signal.h>
 #include <string.h>
 
-#include "../gpu/call_args.h"
-#include "../gpu/variant.h"
 #include "check_main.h"
-
-#define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
-
-/* ---- look-ups ------------------------------------------------------------------------------------------------- */
-
-static struct sb_tensor vector_of(const char *name, enum sb_dtype dtype, int64_t length, void *data)
-{
-    return (struct sb_tensor){.name = name, .dtype = dtype, .rank = 1, .shape = {length}, .data = data};
-}
-
-START_TEST(finds_tensors_and_scalars_by_name)
-{
-    const struct sb_tensor in[] = {vector_of("a", SB_U8, 1, NULL), vector_of("b", SB_U8, 2, NULL)};
-    const struct sb_tensor out[] = {vector_of("b", SB_U8, 3, NULL), vector_of("c", SB_U8, 4, NULL)};
-    const struct sb_scalar scalar[] = {{"N", 5}, {"NN", -6}};
-    const struct sb_gpu_call call = {.in = in, .n_in = 2, .out = out, .n_out = 2, .scalar = scalar, .n_scalar = 2};
-    ck_assert_ptr_eq(sb_call_in(&call, "a"), &in[0]);
-    ck_assert_ptr_eq(sb_call_in(&call, "b"), &in[1]);
-    ck_assert_ptr_eq(sb_call_out(&call, "b"), &out[0]);
-    ck_assert_ptr_eq(sb_call_out(&call, "c"), &out[1]);
-    ck_assert_int_eq(sb_call_int(&call, "N"), 5);
-    ck_assert_int_eq(sb_call_int(&call, "NN"), -6);
-}
-END_TEST
-
-START_TEST(an_unknown_name_aborts)
-{
-    const struct sb_tensor tensor = vector_of("a", SB_U8, 1, NULL);
-    const struct sb_scalar scalar = {"N", 5};
-    const struct sb_gpu_call call = {
-        .in = &tensor, .n_in = 1, .out = &tensor, .n_out = 1, .scalar = &scalar, .n_scalar = 1};
-    if (_i == 0)
-        (void)sb_call_in(&call, "aa");
-    else if (_i == 1)
-        (void)sb_call_out(&call, "");
-    else
-        (void)sb_call_int(&call, "n");
-}
-END_TEST
-
-/* ---- a call of the routing ops, with addresses that must only be passed on ------------------------------------- */
-
-static void *address(uintptr_t value)
-{
-    return (void *)value;
-}
-
-struct routing_call {
-    struct sb_tensor in[4], out[11];
-    struct sb_scalar scalar[9];
-    struct sb_gpu_call call;
-};
-
-static void make_routing_call(struct routing_call *r, int64_t n, int64_t topk, int64_t experts, int64_t cols)
-{
-    const struct sb_tensor in[] = {
-        vector_of("topk_idx", SB_I32, n * topk, address(0x1000)),
-        vector_of("topk_prob", SB_F32, n * topk, address(0x2000)),
-        vector_of("tokens_per_expert", SB_I32, 0, NULL),
-        {.name = "raw", .dtype = SB_U8, .rank = 2, .shape = {n, sb_cdiv(cols, 32)}, .data = address(0x3000)},
-    };
-    const struct sb_tensor out[] = {
-        vector_of("expert_offset", SB_I32, experts + 1, address(0x4000)),
-        vector_of("x_gather_idx", SB_I32, 700, address(0x5000)),
-        vector_of("s_scatter_idx", SB_I32, 600, address(0x6000)),
-        vector_of("s_reverse_scatter_idx", SB_I32, 401, address(0x7000)),
-        vector_of("token_offset", SB_I32, n + 1, address(0x8000)),
-        vector_of("topk_score", SB_F32, 500, address(0x9000)),
-        vector_of("score_src_idx", SB_I32, 400, address(0xA000)),
-        {.name = "TK", .dtype = SB_I64, .data = address(0xB000)},
-        {.name = "TKP", .dtype = SB_I64, .data = address(0xC000)},
-        {.name = "pad_rows", .dtype = SB_I64, .data = address(0xD000)},
-        {.name = "packed", .dtype = SB_U8, .rank = 2, .shape = {1, 4096}, .data = address(0xE000)},
-    };
-    const struct sb_scalar scalar[] = {
-        {"N", n},     {"topk", topk}, {"E", experts},      {"block", 128}, {"counts_align", 7},
-        {"order", SB_ORDER_SLOT}, {"cols", cols}, {"carrier", SB_CARRIER_I8}, {"fill", 0x7F},
-    };
-    memcpy(r->in, in, sizeof in);
-    memcpy(r->out, out, sizeof out);
-    memcpy(r->scalar, scalar, sizeof scalar);
-    r->call = (struct sb_gpu_call){.in = r->in,
-                                   .n_in = COUNT(in),
-                                   .out = r->out,
-                                   .n_out = COUNT(out),
-                                   .scalar = r->scalar,
-                                   .n_scalar = COUNT(scalar)};
-}
-
-START_TEST(routing_arguments_come_from_the_call)
-{
-    struct routing_call r;
-    make_routing_call(&r, 10, 4, 6, 300);
-    const struct sb_topk_args args = sb_call_topk_args(&r.call);
-    ck_assert_ptr_eq(args.topk_idx, address(0x1000));
-    ck_assert_ptr_eq(args.topk_prob, address(0x2000));
-    ck_assert_ptr_null(args.tokens_per_expert);
-    ck_assert_int_eq(args.idx_dtype, SB_I32);
-    ck_assert_int_eq(args.n, 10);
-    ck_assert_int_eq(args.topk, 4);
-    ck_assert_int_eq(args.experts, 6);
-    ck_assert_int_eq(args.block, 128);
-    ck_assert_int_eq(args.counts_align, 7);
-    ck_assert_int_eq(args.order, SB_ORDER_SLOT);
-}
-END_TEST
-
-START_TEST(capacities_are_the_shortest_buffers)
-{
-    struct routing_call r;
-    make_routing_call(&r, 10, 4, 6, 300);
-    const struct sb_gpu_topk_out out = sb_call_topk_out(&r.call);
-    ck_assert_int_eq(out.TK_capacity, 400);
-    ck_assert_int_eq(out.TKP_capacity, 500);
-    ck_assert_ptr_eq(out.expert_offset, address(0x4000));
-    ck_assert_ptr_eq(out.x_gather_idx, address(0x5000));
-    ck_assert_ptr_eq(out.s_scatter_idx, address(0x6000));
-    ck_assert_ptr_eq(out.s_reverse_scatter_idx, address(0x7000));
-    ck_assert_ptr_eq(out.token_offset, address(0x8000));
-    ck_assert_ptr_eq(out.topk_score, address(0x9000));
-    ck_assert_ptr_eq(out.score_src_idx, address(0xA000));
-    ck_assert_ptr_eq(out.TK, address(0xB000));
-    ck_assert_ptr_eq(out.TKP, address(0xC000));
-    ck_assert_ptr_eq(out.pad_rows, address(0xD000));
-}
-END_TEST
-
-START_TEST(a_stride_of_zero_is_dense)
-{
-    struct routing_call r;
-    make_routing_call(&r, 10, 4, 6, 300);
-    struct sb_scale_pack_args args = sb_call_scale_pack_args(&r.call);
-    ck_assert_ptr_eq(args.raw, address(0x3000));
-    ck_assert_int_eq(args.n, 10);
-    ck_assert_int_eq(args.r, 10);
-    ck_assert_ptr_null(args.gather);
-    ck_assert_int_eq(args.cols, 300);
-    ck_assert_int_eq(args.carrier, SB_CARRIER_I8);
-    ck_assert_int_eq(args.fill, 0x7F);
-    ck_assert_int_eq(args.row_stride, 10);
-    ck_assert_int_eq(args.col_stride, 1);
-
-    r.in[3].col_stride = 3;
-    args = sb_call_scale_pack_args(&r.call);
-    ck_assert_int_eq(args.row_stride, 30);
-    ck_assert_int_eq(args.col_stride, 3);
-
-    r.in[3].row_stride = 44;
-    args = sb_call_scale_pack_args(&r.call);
-    ck_assert_int_eq(args.row_stride, 44);
-}
-END_TEST
+#include "gpu_call.h"
 
 #ifndef SAMEBITS_HAVE_CUDA
 
@@ -170,11 +16,13 @@ START_TEST(a_build_without_cuda_says_so)
 }
 END_TEST
 
-static void add_cuda_tests(Suite *suite)
+static Suite *make_suite(void)
 {
+    Suite *suite = suite_create("gpu_host");
     TCase *none = tcase_create("no_cuda");
     tcase_add_test(none, a_build_without_cuda_says_so);
     suite_add_tcase(suite, none);
+    return suite;
 }
 
 #else
@@ -231,13 +79,8 @@ static struct sb_gpu_result run_upcast(enum upcast_form form, const struct sb_te
 {
     const struct sb_scalar scalar[] = {{"semantics", semantics}, {"history", 0}};
     const struct sb_tensor out = {.name = "out", .dtype = out_dtype, .rank = 1, .shape = {sb_tensor_count(scale)}};
-    const struct sb_gpu_call call = {.in = scale,
-                                     .n_in = 1,
-                                     .out = &out,
-                                     .n_out = 1,
-                                     .scalar = scalar,
-                                     .n_scalar = 2,
-                                     .workspace_bytes = SIZE_MAX};
+    const struct sb_gpu_call call = {
+        .in = scale, .n_in = 1, .out = &out, .n_out = 1, .scalar = scalar, .n_scalar = 2, .workspace_bytes = SIZE_MAX};
     switch (form) {
     case UPCAST_FUSED:
         return sb_run_e8m0_upcast_fused(&call);
@@ -267,8 +110,12 @@ START_TEST(upcast_rejects_what_the_reference_rejects)
         int semantics;
         enum sb_dtype out_dtype;
     } cases[] = {
-        {&short_rows, SB_E8M0_TE, SB_F32},   {&column_stride, SB_E8M0_TE, SB_F32}, {&fine, SB_E8M0_TE, SB_I32},
-        {&fine, SB_E8M0_TE, SB_DTYPE_COUNT}, {&fine, 4, SB_BF16},                  {&fine, -1, SB_F32},
+        {&short_rows, SB_E8M0_TE, SB_F32},
+        {&column_stride, SB_E8M0_TE, SB_F32},
+        {&fine, SB_E8M0_TE, SB_I32},
+        {&fine, SB_E8M0_TE, SB_DTYPE_COUNT},
+        {&fine, 4, SB_BF16},
+        {&fine, -1, SB_F32},
         {&all_wrong, 9, SB_U8},
     };
     for (int i = 0; i < COUNT(cases); i++)
@@ -418,35 +265,31 @@ static struct sb_topk_args routing(int64_t n, int64_t topk, int64_t experts)
 }
 
 /* One argument out of range each, and sizes that no 32-bit index can count. */
-static struct sb_topk_args bad_routing(int i)
-{
-    struct sb_topk_args args = routing(1000, 8, 64);
-    switch (i) {
-    case 0: args.n = -1; break;
-    case 1: args.topk = 0; break;
-    case 2: args.topk = 33; break;
-    case 3: args.experts = 0; break;
-    case 4: args.experts = 1025; break;
-    case 5: args.block = 0; break;
-    case 6: args.block = 96; break;
-    case 7: args.block = 2048; break;
-    case 8: args.counts_align = 0; break;
-    case 9: args.idx_dtype = SB_F32; break;
-    case 10: args.order = (enum sb_topk_order)2; break;
-    case 11: args.n = INT32_MAX / 8 + 1; break;
-    case 12: args.n = INT64_MAX; break;
-    default: args.topk = INT64_MIN; break;
-    }
-    return args;
-}
-enum { BAD_ROUTINGS = 14 };
+static const struct sb_topk_args bad_routings[] = {
+    /* counts_align, then n, topk, experts, block, order */
+    {NULL, SB_I64, NULL, NULL, 1, -1, 8, 64, 128, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, 1000, 0, 64, 128, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, 1000, 33, 64, 128, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, 1000, INT64_MIN, 64, 128, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, 1000, 8, 0, 128, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, 1000, 8, 1025, 128, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, 1000, 8, 64, 0, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, 1000, 8, 64, 96, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, 1000, 8, 64, 2048, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 0, 1000, 8, 64, 128, SB_ORDER_EXPERT},
+    {NULL, SB_F32, NULL, NULL, 1, 1000, 8, 64, 128, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, 1000, 8, 64, 128, (enum sb_topk_order)2},
+    {NULL, SB_I64, NULL, NULL, 1, INT32_MAX / 8 + 1, 8, 64, 128, SB_ORDER_EXPERT},
+    {NULL, SB_I64, NULL, NULL, 1, INT64_MAX, 8, 64, 128, SB_ORDER_SLOT},
+};
 
 START_TEST(topk_metadata_rejects_what_the_reference_rejects)
 {
     const int64_t launches = sb_gpu_launches();
-    const struct sb_topk_args args = bad_routing(_i);
+    const struct sb_topk_args args = bad_routings[_i];
     const struct sb_gpu_topk_out out = {0};
-    assert_rejected(sb_topk_metadata_scan(&args, &out, NULL, SIZE_MAX, NULL, NULL), sb_topk_check_args(&args), launches);
+    assert_rejected(sb_topk_metadata_scan(&args, &out, NULL, SIZE_MAX, NULL, NULL), sb_topk_check_args(&args),
+                    launches);
     ck_assert_uint_eq(sb_topk_metadata_scan_workspace(&args), 0);
     ck_assert_uint_eq(sb_metadata_pack_chained_workspace(&args), 0);
 }
@@ -515,27 +358,23 @@ static struct sb_scale_pack_args scales(int64_t n, int64_t cols)
                                        .fill = 1};
 }
 
-static struct sb_scale_pack_args bad_scales(int i)
-{
-    struct sb_scale_pack_args args = scales(100, 96);
-    switch (i) {
-    case 0: args.n = args.r = -1; break;
-    case 1: args.cols = 0; break;
-    case 2: args.row_stride = -1; break;
-    case 3: args.col_stride = 0; break;
-    case 4: args.r = 101; break;
-    case 5: args.gather = address(0x1000); args.r = -1; break;
-    case 6: args.carrier = SB_CARRIER_COUNT; break;
-    default: args.carrier = SB_CARRIER_I32X4; break; /* three scales a row do not fill words */
-    }
-    return args;
-}
-enum { BAD_SCALES = 8 };
+/* One argument out of range each: carrier; n, cols; row_stride, col_stride; gather, r; fill. */
+static const struct sb_scale_pack_args bad_scales[] = {
+    {NULL, SB_CARRIER_U8, -1, 96, 3, 1, NULL, -1, 1},
+    {NULL, SB_CARRIER_U8, 100, 0, 3, 1, NULL, 100, 1},
+    {NULL, SB_CARRIER_U8, 100, 96, -1, 1, NULL, 100, 1},
+    {NULL, SB_CARRIER_U8, 100, 96, 3, 0, NULL, 100, 1},
+    {NULL, SB_CARRIER_COUNT, 100, 96, 3, 1, NULL, 100, 1},
+    {NULL, SB_CARRIER_I32X4, 100, 96, 3, 1, NULL, 100, 1}, /* three scales a row do not fill words */
+    {NULL, SB_CARRIER_U8, 100, 96, 3, 1, NULL, 101, 1},    /* r is not n, without gather */
+    {NULL, SB_CARRIER_U8, 100, 96, 3, 1, (const int32_t *)0x1000, -1, 1},
+};
+enum { BAD_WITHOUT_ROWS = 6 }; /* those in front are bad whatever r and gather are */
 
 START_TEST(scale_pack_rejects_what_the_reference_rejects)
 {
     const int64_t launches = sb_gpu_launches();
-    const struct sb_scale_pack_args args = bad_scales(_i);
+    const struct sb_scale_pack_args args = bad_scales[_i];
     const struct sb_status want = sb_scale_pack_check_args(&args);
     for (int form = 0; form < COUNT(pack_forms); form++)
         assert_rejected(pack_forms[form](&args, NULL, INT64_MAX, NULL, SIZE_MAX, NULL, NULL), want, launches);
@@ -557,8 +396,10 @@ END_TEST
 START_TEST(scale_pack_counts_huge_sizes)
 {
     const int64_t launches = sb_gpu_launches();
-    const int64_t sizes[][2] = {
-        {INT64_C(1) << 40, INT64_C(1) << 40}, {INT64_C(1) << 62, 128}, {INT64_MAX, INT64_MAX / 2}, {129, INT64_C(1) << 62}};
+    const int64_t sizes[][2] = {{INT64_C(1) << 40, INT64_C(1) << 40},
+                                {INT64_C(1) << 62, 128},
+                                {INT64_MAX, INT64_MAX / 2},
+                                {129, INT64_C(1) << 62}};
     for (int i = 0; i < COUNT(sizes); i++)
         for (int form = 0; form < COUNT(pack_forms); form++) {
             const struct sb_scale_pack_args args = scales(sizes[i][0], sizes[i][1]);
@@ -622,20 +463,16 @@ START_TEST(metadata_pack_checks_in_the_order_of_the_reference)
     const int64_t launches = sb_gpu_launches();
     const struct sb_gpu_topk_out out = {0};
     struct sb_topk_out reference_out = {0};
-    const struct sb_topk_args fine = routing(100, 8, 64), bad = bad_routing(4);
-    struct sb_scale_pack_args pack = bad_scales(7);
-    const struct sb_status first = sb_ref_metadata_pack(&bad, &pack, &reference_out, NULL);
-    assert_rejected(sb_metadata_pack_chained(&bad, &pack, &out, NULL, 0, NULL, 0, NULL, NULL), first, launches);
+    const struct sb_topk_args fine = routing(100, 8, 64), bad = bad_routings[5];
+    const struct sb_status first = sb_ref_metadata_pack(&bad, &bad_scales[1], &reference_out, NULL);
+    assert_rejected(sb_metadata_pack_chained(&bad, &bad_scales[1], &out, NULL, 0, NULL, 0, NULL, NULL), first,
+                    launches);
     ck_assert_int_eq(first.where[0], 3);
 
-    for (int i = 1; i < BAD_SCALES; i++) {
-        if (i == 4 || i == 5)
-            continue; /* r and gather are ignored here */
-        pack = bad_scales(i);
-        assert_rejected(sb_metadata_pack_chained(&fine, &pack, &out, NULL, 0, NULL, 0, NULL, NULL),
-                        sb_ref_metadata_pack(&fine, &pack, &reference_out, NULL), launches);
-    }
-    pack = scales(99, 0); /* a different n, and bad columns */
+    for (int i = 0; i < BAD_WITHOUT_ROWS; i++)
+        assert_rejected(sb_metadata_pack_chained(&fine, &bad_scales[i], &out, NULL, 0, NULL, 0, NULL, NULL),
+                        sb_ref_metadata_pack(&fine, &bad_scales[i], &reference_out, NULL), launches);
+    const struct sb_scale_pack_args pack = scales(99, 0); /* a different n, and bad columns */
     assert_rejected(sb_metadata_pack_chained(&fine, &pack, &out, NULL, 0, NULL, 0, NULL, NULL),
                     sb_reject(SB_BAD_ARGUMENT, 1, 99, 0), launches);
 }
@@ -703,8 +540,9 @@ START_TEST(a_call_without_a_gpu_is_an_error)
 }
 END_TEST
 
-static void add_cuda_tests(Suite *suite)
+static Suite *make_suite(void)
 {
+    Suite *suite = suite_create("gpu_host");
     TCase *e8m0 = tcase_create("e8m0_upcast");
     tcase_add_loop_test(e8m0, upcast_rejects_what_the_reference_rejects, 0, UPCAST_FORMS);
     tcase_add_test(e8m0, an_empty_upcast_launches_nothing);
@@ -717,14 +555,14 @@ static void add_cuda_tests(Suite *suite)
     suite_add_tcase(suite, e8m0);
 
     TCase *topk = tcase_create("topk_metadata");
-    tcase_add_loop_test(topk, topk_metadata_rejects_what_the_reference_rejects, 0, BAD_ROUTINGS);
+    tcase_add_loop_test(topk, topk_metadata_rejects_what_the_reference_rejects, 0, COUNT(bad_routings));
     tcase_add_test(topk, topk_metadata_workspace_grows_with_rows_and_experts);
     tcase_add_test(topk, topk_metadata_wants_its_whole_workspace);
     tcase_add_test(topk, routing_adapters_reject_too);
     suite_add_tcase(suite, topk);
 
     TCase *pack = tcase_create("scale_pack");
-    tcase_add_loop_test(pack, scale_pack_rejects_what_the_reference_rejects, 0, BAD_SCALES);
+    tcase_add_loop_test(pack, scale_pack_rejects_what_the_reference_rejects, 0, COUNT(bad_scales));
     tcase_add_test(pack, scale_pack_keeps_within_the_capacity);
     tcase_add_test(pack, scale_pack_counts_huge_sizes);
     tcase_add_test(pack, scale_pack_wants_its_workspace_and_alignment);
@@ -740,20 +578,7 @@ static void add_cuda_tests(Suite *suite)
     tcase_add_test(rest, wgrad_rejects_what_the_reference_rejects);
     tcase_add_test(rest, a_call_without_a_gpu_is_an_error);
     suite_add_tcase(suite, rest);
+    return suite;
 }
 
 #endif
-
-static Suite *make_suite(void)
-{
-    Suite *suite = suite_create("gpu_host");
-    TCase *call = tcase_create("call");
-    tcase_add_test(call, finds_tensors_and_scalars_by_name);
-    tcase_add_loop_test_raise_signal(call, an_unknown_name_aborts, SIGABRT, 0, 3);
-    tcase_add_test(call, routing_arguments_come_from_the_call);
-    tcase_add_test(call, capacities_are_the_shortest_buffers);
-    tcase_add_test(call, a_stride_of_zero_is_dense);
-    suite_add_tcase(suite, call);
-    add_cuda_tests(suite);
-    return suite;
-}

@@ -3,20 +3,14 @@
 #define _GNU_SOURCE /* mkdtemp, setenv */
 #include <jansson.h>
 #include <limits.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "check_main.h"
 
 static char program[PATH_MAX], folder[64], output[1 << 20];
-extern char **environ;
 
 /* Runs a shell command in which $S is the program and $D the folder; stdout and stderr land in `output`. */
 static int shell(const char *command)
@@ -55,10 +49,14 @@ static void set_up(void)
     snprintf(root, sizeof root, "%s/golden", folder);
     setenv("SAMEBITS_GOLDEN", root, 1);
     ck_assert_int_eq(shell("mkdir -p $D/golden/digests && $S golden make --suite smoke --out $D/golden/smoke "
-                           "--digests $D/golden/digests/smoke.json 2>&1"), 0);
+                           "--digests $D/golden/digests/smoke.json 2>&1"),
+                     0);
 }
 
-static void tear_down(void) { ck_assert_int_eq(shell("rm -rf $D"), 0); }
+static void tear_down(void)
+{
+    ck_assert_int_eq(shell("rm -rf $D"), 0);
+}
 
 START_TEST(usage)
 {
@@ -86,13 +84,13 @@ START_TEST(info_and_list)
     expect(0, "wgrad_varlen_k", "$S info");
     ck_assert_int_eq(shell("$S info --json 2>/dev/null"), 0);
     json_t *info = json_loads(output, 0, NULL);
-    ck_assert_int_eq(json_array_size(json_object_get(info, "ops")), 5);
+    ck_assert_uint_eq(json_array_size(json_object_get(info, "ops")), 5);
     json_decref(info);
     expect(0, "topk_metadata/", "$S list --suite smoke --op topk_metadata");
     expect(0, "mma_sync", "$S list --variants");
     ck_assert_int_eq(shell("$S list --suite smoke --json 2>/dev/null"), 0);
     json_t *cases = json_loads(output, 0, NULL);
-    ck_assert_int_gt(json_array_size(cases), 20);
+    ck_assert_uint_gt(json_array_size(cases), 20);
     ck_assert_str_ne(json_string_value(json_object_get(json_array_get(cases, 0), "reason")), "");
     json_decref(cases);
     expect(2, "no suite 'tiny'", "$S list --suite tiny");
@@ -123,8 +121,7 @@ START_TEST(check_refuses)
     expect(2, "--report", "$S check --suite smoke --device cpu --report /nonexistent/r.jsonl");
     expect(2, "could not be written", "$S check --suite smoke --op e8m0_upcast --device cpu --report /dev/full");
     expect(2, "", "$S check --golden $D/nowhere");
-    expect(3, "there is no such GPU", "$S check --suite smoke --device 4711 | sed 's/--device 4711: .*/there is no such GPU/' ; "
-                                      "$S check --suite smoke --device 4711");
+    expect(3, "--device 4711: ", "$S check --suite smoke --device 4711");
 }
 END_TEST
 
@@ -136,8 +133,9 @@ START_TEST(what_did_not_run_is_no_pass)
     expect(3, "LESS THAN REQUIRED", "$S check --suite smoke --device cpu --require 100000");
     expect(0, "PASS", "$S check --suite smoke --device cpu --require 20");
     expect(3, "NOTHING RAN", "$S check --suite smoke --op scale_pack --device cpu --variant tile");
-    expect(3, "NOTHING RAN", "SAMEBITS_GOLDEN=/nonexistent $S check --suite seed --op wgrad_varlen_k --case '*N=*' --device cpu "
-                             "--variant ref");
+    expect(3, "NOTHING RAN",
+           "SAMEBITS_GOLDEN=/nonexistent $S check --suite seed --op wgrad_varlen_k --case '*N=*' --device cpu "
+           "--variant ref");
 }
 END_TEST
 
@@ -160,7 +158,8 @@ START_TEST(damage_is_seen)
     expect(2, "expected DIR", "$S golden verify");
     /* One byte in the middle of one file. */
     ck_assert_int_eq(shell("F=$(find $D/golden/smoke -name '*.h5' | sort | head -1); SIZE=$(stat -c %s \"$F\"); "
-                           "printf '\\377' | dd of=\"$F\" bs=1 seek=$((SIZE / 2)) conv=notrunc 2>/dev/null"), 0);
+                           "printf '\\377' | dd of=\"$F\" bs=1 seek=$((SIZE / 2)) conv=notrunc 2>/dev/null"),
+                     0);
     const int status = shell("$S golden verify $D/golden/smoke 2>&1");
     ck_assert_int_eq(status, 1);
     ck_assert_ptr_nonnull(strstr(output, ".h5"));
@@ -171,31 +170,25 @@ START_TEST(damage_is_seen)
 }
 END_TEST
 
-START_TEST(a_changed_digest_fails)
-{
-    /* A reference that gives other bytes than those committed: here the committed digests are those of another case. */
-    expect(1, "differs from the digest committed",
-           "rm -rf $D/golden/smoke; ID=$($S list --suite smoke --op e8m0_upcast --json 2>/dev/null | "
-           "sed -n 's/.*\"id\": \"\\([^\"]*\\)\".*/\\1/p' | sed -n 2p); "
-           "$S golden make --case \"$ID\" --digests $D/one.json; mkdir -p $D/other/digests; cat > $D/swap.py <<'END'\n"
-           "import json, hashlib, sys\n"
-           "END\n"
-           "python3 $D/swap.py 2>/dev/null; $S check --case \"$ID\" --device cpu --variant ref | "
-           "sed 's/PASS/differs from the digest committed/'; exit 1");
-}
-END_TEST
-
 START_TEST(diff_judges_candidates)
 {
-    ck_assert_int_eq(shell("find $D/golden/smoke/topk_metadata -name '*.h5' | sort > $D/files; test -s $D/files"), 0);
-    expect(0, "the same bits", "F=\"$D/golden/smoke/topk_metadata/N=70,topk=8,E=3.h5\"; test -f \"$F\" || "
-                               "F=$(for f in $(cat $D/files); do $S diff $f $f >/dev/null 2>&1 && echo $f && break; done); "
-                               "echo $F > $D/good; $S diff $F $F");
-    expect(0, "\"equal\": true", "F=$(cat $D/good); $S diff --json $F $F");
-    expect(1, "", "F=$(cat $D/good); for f in $(cat $D/files); do test $f != $F && $S diff $F $f >/dev/null 2>&1; test $? -eq 1 && exit 1; done; exit 0");
-    expect(2, "", "$S diff $(cat $D/good) $D/nowhere.h5");
-    expect(2, "", "echo no hdf5 > $D/text.h5; $S diff $(cat $D/good) $D/text.h5");
+    /* A golden file is a candidate too; two calls of other parameters give other bits, or other shapes. */
+    expect(0, "cases in",
+           "for n in 40 41; do for idx in i32 i64; do "
+           "$S golden make --case topk_metadata/N=$n,topk=4,E=8,idx=$idx --out $D/diff$n$idx || exit 9; done; done");
+    setenv("A", "topk_metadata/N=40,topk=4,E=8.h5", 1);
+    expect(0, "the same bits", "$S diff $D/diff40i64/$A $D/diff40i64/$A");
+    expect(0, "\"equal\": true", "$S diff --json $D/diff40i64/$A $D/diff40i64/$A");
+    expect(1, "elements differ", "$S diff $D/diff40i64/$A $(find $D/diff40i32 -name '*.h5')");
+    expect(1, "\"equal\": false", "$S diff --json $D/diff40i64/$A $(find $D/diff40i32 -name '*.h5')");
+    expect(1, "another shape", "$S diff $D/diff40i64/$A $(find $D/diff41i64 -name '*.h5')");
+    expect(2, "nowhere.h5", "$S diff $D/diff40i64/$A $D/nowhere.h5");
+    expect(2, "nowhere.h5", "$S diff $D/nowhere.h5 $D/diff40i64/$A");
+    expect(2, "text.h5", "echo no hdf5 > $D/text.h5; $S diff $D/diff40i64/$A $D/text.h5");
     expect(2, "expected GOLDEN.h5 CANDIDATE.h5", "$S diff one.h5");
+    expect(3, "rejected call",
+           "$S golden make --case topk_metadata/N=65,topk=4,E=100,route=duplicate --out $D/rejected && "
+           "F=$(find $D/rejected -name '*.h5') && $S diff $F $F");
 }
 END_TEST
 
@@ -206,15 +199,18 @@ START_TEST(golden_make)
     expect(0, "1 cases", "$S golden make --case scale_pack/N=5,cols=64 --out $D/x");
     expect(0, "intact", "$S golden verify --deep $D/x");
     expect(0, "PASS", "$S check --golden $D/x --device cpu");
-    expect(0, "", "$S golden make --suite smoke --digests $D/a.json && OMP_NUM_THREADS=1 $S golden make --suite smoke --digests "
-                  "$D/b.json && cmp $D/a.json $D/b.json");
+    expect(
+        0, "",
+        "$S golden make --suite smoke --digests $D/a.json && OMP_NUM_THREADS=1 $S golden make --suite smoke --digests "
+        "$D/b.json && cmp $D/a.json $D/b.json");
     ck_assert_int_ne(shell("$S golden make --suite smoke --out /proc/nowhere 2>&1"), 0);
 }
 END_TEST
 
 START_TEST(reports)
 {
-    expect(0, "\"record\":\"end\"", "$S check --suite smoke --device cpu --report $D/r.jsonl --markdown $D/r.md >/dev/null; tail -1 $D/r.jsonl");
+    expect(0, "\"record\":\"end\"",
+           "$S check --suite smoke --device cpu --report $D/r.jsonl --markdown $D/r.md >/dev/null; tail -1 $D/r.jsonl");
     expect(0, "\"record\":\"begin\"", "head -1 $D/r.jsonl");
     expect(0, "PASS", "cat $D/r.md");
 }
@@ -225,7 +221,8 @@ START_TEST(an_interrupt_leaves_no_verdict)
     /* Cases of the seed suite take seconds each: the interrupt comes in the middle. */
     expect(130, "interrupted: no verdict",
            "$S check --suite seed --device cpu --report $D/r.jsonl & P=$!; "
-           "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; test -s $D/r.jsonl && break; done; sleep 0.3; kill -INT $P; wait $P");
+           "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; test -s $D/r.jsonl && break; done; sleep 0.3; kill -INT $P; "
+           "wait $P");
     expect(1, "", "grep '\"record\":\"end\"' $D/r.jsonl");
     expect(0, "begin", "head -1 $D/r.jsonl");
 }
@@ -244,7 +241,6 @@ static Suite *make_suite(void)
     tcase_add_test(t, what_did_not_run_is_no_pass);
     tcase_add_test(t, no_gpu_is_exit_3);
     tcase_add_test(t, damage_is_seen);
-    tcase_add_test(t, a_changed_digest_fails);
     tcase_add_test(t, diff_judges_candidates);
     tcase_add_test(t, golden_make);
     tcase_add_test(t, reports);

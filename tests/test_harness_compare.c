@@ -6,7 +6,8 @@
 
 #include "check_main.h"
 
-static struct sb_tensor tensor(const char *name, enum sb_dtype dtype, int rank, int64_t a, int64_t b, int64_t c, void *data)
+static struct sb_tensor tensor(const char *name, enum sb_dtype dtype, int rank, int64_t a, int64_t b, int64_t c,
+                               void *data)
 {
     struct sb_tensor t = {.name = name, .dtype = dtype, .rank = rank, .data = data};
     t.shape[0] = a;
@@ -15,7 +16,8 @@ static struct sb_tensor tensor(const char *name, enum sb_dtype dtype, int rank, 
     return t;
 }
 
-static struct sb_difference differ(const struct sb_tensor *e, const struct sb_tensor *a, const struct sb_compare_hints *h)
+static struct sb_difference differ(const struct sb_tensor *e, const struct sb_tensor *a,
+                                   const struct sb_compare_hints *h)
 {
     struct sb_difference d;
     ck_assert_msg(!sb_compare(e, a, h, &d), "taken for equal");
@@ -37,7 +39,8 @@ START_TEST(equal_tensors)
         unsigned char a[6 * 8], b[6 * 8];
         for (int i = 0; i < 48; i++)
             a[i] = b[i] = (unsigned char)(i * 37);
-        const struct sb_tensor e = tensor("t", (enum sb_dtype)dtype, 2, 2, 3, 0, a), x = tensor("t", (enum sb_dtype)dtype, 2, 2, 3, 0, b);
+        const struct sb_tensor e = tensor("t", (enum sb_dtype)dtype, 2, 2, 3, 0, a),
+                               x = tensor("t", (enum sb_dtype)dtype, 2, 2, 3, 0, b);
         equal(&e, &x);
     }
 }
@@ -50,7 +53,8 @@ START_TEST(one_flipped_bit_of_every_byte)
         for (size_t bit = 0; bit < 8 * bytes; bit++) {
             unsigned char a[40] = {0}, b[40] = {0};
             b[bit / 8] = (unsigned char)(1U << bit % 8);
-            const struct sb_tensor e = tensor("t", (enum sb_dtype)dtype, 1, 5, 0, 0, a), x = tensor("t", (enum sb_dtype)dtype, 1, 5, 0, 0, b);
+            const struct sb_tensor e = tensor("t", (enum sb_dtype)dtype, 1, 5, 0, 0, a),
+                                   x = tensor("t", (enum sb_dtype)dtype, 1, 5, 0, 0, b);
             const struct sb_difference d = differ(&e, &x, NULL);
             ck_assert_int_eq(d.mismatches, 1);
             ck_assert_int_eq(d.samples, 1);
@@ -63,7 +67,8 @@ START_TEST(last_element)
 {
     static int32_t a[1000], b[1000];
     b[999] = 1;
-    const struct sb_tensor e = tensor("x_gather_idx", SB_I32, 1, 1000, 0, 0, a), x = tensor("x_gather_idx", SB_I32, 1, 1000, 0, 0, b);
+    const struct sb_tensor e = tensor("x_gather_idx", SB_I32, 1, 1000, 0, 0, a),
+                           x = tensor("x_gather_idx", SB_I32, 1, 1000, 0, 0, b);
     const struct sb_difference d = differ(&e, &x, NULL);
     ASSERT_HAS(d.text, "x_gather_idx: 1 of 1000 elements differ (0.1%)");
     ASSERT_HAS(d.pattern, "one element, the last");
@@ -80,12 +85,18 @@ START_TEST(floats)
         uint32_t expected, actual;
         const char *distance;
     } rows[] = {
-        {0x00000000, 0x80000000, "sign of zero"}, {0x80000000, 0x00000000, "sign of zero"},
-        {0x7FFFFFFF, 0x7FC00000, "NaN payload"},  {0x7FC00000, 0xFFC00000, "NaN payload"},
-        {0x7F800001, 0x7FC00001, "NaN payload"},  {0x7FFFFFFF, 0x3F800000, "NaN"},
-        {0x3F800000, 0x7FFFFFFF, "NaN"},          {0x3F800000, 0x3F800001, "1"},
-        {0x3F800001, 0x3F800000, "1"},            {0x00000001, 0x80000001, "2"},
-        {0x7F800000, 0x7F7FFFFF, "1"},            {0x00400000, 0x00000000, "4194304"},
+        {0x00000000, 0x80000000, "sign of zero"},
+        {0x80000000, 0x00000000, "sign of zero"},
+        {0x7FFFFFFF, 0x7FC00000, "NaN payload"},
+        {0x7FC00000, 0xFFC00000, "NaN payload"},
+        {0x7F800001, 0x7FC00001, "NaN payload"},
+        {0x7FFFFFFF, 0x3F800000, "NaN"},
+        {0x3F800000, 0x7FFFFFFF, "NaN"},
+        {0x3F800000, 0x3F800001, "1"},
+        {0x3F800001, 0x3F800000, "1"},
+        {0x00000001, 0x80000001, "2"},
+        {0x7F800000, 0x7F7FFFFF, "1"},
+        {0x00400000, 0x00000000, "4194304"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint32_t a = rows[i].expected, b = rows[i].actual;
@@ -236,7 +247,8 @@ START_TEST(segments)
     int32_t a[12] = {0}, b[12] = {0};
     for (int i = 0; i < 12; i++)
         a[i] = b[i] = i * i;
-    const struct sb_tensor e = tensor("x_gather_idx", SB_I32, 1, 12, 0, 0, a), x = tensor("x_gather_idx", SB_I32, 1, 12, 0, 0, b);
+    const struct sb_tensor e = tensor("x_gather_idx", SB_I32, 1, 12, 0, 0, a),
+                           x = tensor("x_gather_idx", SB_I32, 1, 12, 0, 0, b);
     b[2] = -1;
     b[3] = -2;
     ASSERT_HAS(differ(&e, &x, &hints).pattern, "the tail of segment e=0, from its row 2");

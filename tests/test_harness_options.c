@@ -54,10 +54,13 @@ START_TEST(every_verb_explains_every_option_it_takes)
         ck_assert_ptr_nonnull(strstr(help, table->summary));
         for (const struct sb_option *p = table->options; p->name != NULL; p++) {
             char shown[128];
-            snprintf(shown, sizeof shown, "--%s%s%s ", p->name, p->argument != NULL ? " " : "", p->argument != NULL ? p->argument : "");
+            snprintf(shown, sizeof shown, "--%s%s%s ", p->name, p->argument != NULL ? " " : "",
+                     p->argument != NULL ? p->argument : "");
             ck_assert_msg(strstr(help, shown) != NULL, "%s --help lacks '%s'", table->verb, shown);
-            ck_assert_msg((p->argument == NULL) == (p->kind == SB_OPT_FLAG), "--%s: argument and kind disagree", p->name);
-            snprintf(line, sizeof line, "verb --%s %s", p->name, p->kind == SB_OPT_FLAG ? "" : good_value(p, value, sizeof value));
+            ck_assert_msg((p->argument == NULL) == (p->kind == SB_OPT_FLAG), "--%s: argument and kind disagree",
+                          p->name);
+            snprintf(line, sizeof line, "verb --%s %s", p->name,
+                     p->kind == SB_OPT_FLAG ? "" : good_value(p, value, sizeof value));
             for (int i = 0; i < table->operand_count; i++)
                 sb_append(line, sizeof line, " operand");
             struct sb_options o;
@@ -116,8 +119,10 @@ START_TEST(defaults_in_help_are_the_parsers)
 END_TEST
 
 static const struct sb_option options[] = {
-    {"suite", SB_OPT_LIST, "S", NULL, 0, 0, "list"},    {"json", SB_OPT_FLAG, NULL, NULL, 0, 0, "flag"},
-    {"out", SB_OPT_TEXT, "DIR", "here", 0, 0, "text"}, {"timeout", SB_OPT_INT, "N", "120", 1, 600, "number"},
+    {"suite", SB_OPT_LIST, "S", NULL, 0, 0, "list"},
+    {"json", SB_OPT_FLAG, NULL, NULL, 0, 0, "flag"},
+    {"out", SB_OPT_TEXT, "DIR", "here", 0, 0, "text"},
+    {"timeout", SB_OPT_INT, "N", "120", 1, 600, "number"},
     {0},
 };
 static const struct sb_option_table plain = {"plain", "summary", "", 0, options, ""};

@@ -32,9 +32,10 @@ static void expect(const char *variant, const char *call, enum sb_outcome outcom
 {
     bool healthy;
     const struct sb_result r = run(variant, call, &healthy);
-    ck_assert_msg(r.outcome == outcome, "%s on %s: %s, detail '%s'", variant, call, sb_outcome_name(r.outcome), r.detail);
-    ck_assert_msg(strstr(r.detail, text) != NULL || strstr(r.pattern, text) != NULL, "%s on %s: detail '%s', pattern '%s', wanted '%s'",
-                  variant, call, r.detail, r.pattern, text);
+    ck_assert_msg(r.outcome == outcome, "%s on %s: %s, detail '%s'", variant, call, sb_outcome_name(r.outcome),
+                  r.detail);
+    ck_assert_msg(strstr(r.detail, text) != NULL || strstr(r.pattern, text) != NULL,
+                  "%s on %s: detail '%s', pattern '%s', wanted '%s'", variant, call, r.detail, r.pattern, text);
     if (outcome == SB_PASS)
         ck_assert_str_eq(r.detail, "");
 }
@@ -97,7 +98,8 @@ START_TEST(overruns_fail)
     expect("overrun_input", "fake/n=10", SB_FAIL, "input src was overrun after");
     expect("overrun_status", "fake/n=10", SB_FAIL, "the status word was overrun after");
     /* With a prelude the buffer is larger: what lies past the small call's output is not its own. */
-    expect("overrun_after", "fake/n=20,after=500", SB_FAIL, "output dst was overrun after its memory: 4 guard bytes changed, from 1 to 4");
+    expect("overrun_after", "fake/n=20,after=500", SB_FAIL,
+           "output dst was overrun after its memory: 4 guard bytes changed, from 1 to 4");
 }
 END_TEST
 
@@ -109,7 +111,8 @@ END_TEST
 
 START_TEST(rejections)
 {
-    expect("writes_on_reject", "fake/n=16,reject=1", SB_FAIL, "rejected but wrote 4 bytes of output dst, the first at byte 8");
+    expect("writes_on_reject", "fake/n=16,reject=1", SB_FAIL,
+           "rejected but wrote 4 bytes of output dst, the first at byte 8");
     expect("wrong_where", "fake/n=16,reject=1", SB_FAIL, "the status differs");
     expect("no_status", "fake/n=16,reject=1", SB_FAIL, "the status was never written");
     expect("no_status", "fake/n=16", SB_FAIL, "the status was never written");
@@ -158,7 +161,10 @@ END_TEST
 
 /* ---- a memory that fails --------------------------------------------------------------------------- */
 
-static bool sync_fails(struct sb_error *err) { return sb_fail(err, SB_EXIT_MISMATCH, "the device stopped: CUDA error 719"); }
+static bool sync_fails(struct sb_error *err)
+{
+    return sb_fail(err, SB_EXIT_MISMATCH, "the device stopped: CUDA error 719");
+}
 
 static void *no_memory(size_t bytes)
 {

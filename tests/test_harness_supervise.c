@@ -37,15 +37,16 @@ static const struct sb_result *of(const struct seen *seen, const char *variant)
 static void expect(const struct seen *seen, const char *variant, enum sb_outcome outcome, const char *text)
 {
     const struct sb_result *r = of(seen, variant);
-    ck_assert_msg(r->outcome == outcome && strstr(r->detail, text) != NULL, "%s: %s, '%s'", variant, sb_outcome_name(r->outcome),
-                  r->detail);
+    ck_assert_msg(r->outcome == outcome && strstr(r->detail, text) != NULL, "%s: %s, '%s'", variant,
+                  sb_outcome_name(r->outcome), r->detail);
 }
 
 static struct sb_supervisor supervisor(double limit)
 {
     static char program[] = "test", worker[] = "worker";
     static char *const argv[] = {program, worker, NULL};
-    return (struct sb_supervisor){.program = "/proc/self/exe", .argv = argv, .device = "host", .limit_seconds = limit, .needs_device = true};
+    return (struct sb_supervisor){
+        .program = "/proc/self/exe", .argv = argv, .device = "host", .limit_seconds = limit, .needs_device = true};
 }
 
 static struct sb_job job(const char *id, const char *variants)

@@ -92,7 +92,8 @@ static const struct sb_ledger *line(const char *variant, const char *target)
 START_TEST(ledger_lists_what_did_not_run)
 {
     const char *here[] = {"sm_90a"};
-    struct sb_ledger_facts facts = {.cases = &cases, .table = &fake_table, .no_gpu = "no GPU on this machine", .deselected = none_deselected};
+    struct sb_ledger_facts facts = {
+        .cases = &cases, .table = &fake_table, .no_gpu = "no GPU on this machine", .deselected = none_deselected};
     start();
     add("ref", "cpu", SB_PASS, "");
     add("right", "none", SB_NOT_RUN, "no GPU on this machine");
@@ -108,7 +109,8 @@ START_TEST(ledger_lists_what_did_not_run)
     }
     ck_assert_str_eq(line("elsewhere", "sm_100f")->variant, "elsewhere"); /* written for one family: only that one */
     for (int i = 0; i < report.ledgers; i++)
-        ck_assert(strcmp(report.ledger[i].variant, "elsewhere") != 0 || strncmp(report.ledger[i].target, "sm_10", 5) == 0);
+        ck_assert(strcmp(report.ledger[i].variant, "elsewhere") != 0 ||
+                  strncmp(report.ledger[i].target, "sm_10", 5) == 0);
 
     start();
     facts.no_gpu = NULL;
@@ -139,7 +141,8 @@ START_TEST(targets)
     ck_assert(sb_targets_cover("sm_90a", 90));
     ck_assert(!sb_targets_cover("sm_90a", 100));
     ck_assert(sb_targets_cover("sm_100f", 100) && sb_targets_cover("sm_100f", 103));
-    ck_assert(!sb_targets_cover("sm_100f", 90) && !sb_targets_cover("sm_100f", 110) && !sb_targets_cover("sm_100f", 120));
+    ck_assert(!sb_targets_cover("sm_100f", 90) && !sb_targets_cover("sm_100f", 110) &&
+              !sb_targets_cover("sm_100f", 120));
     ck_assert(sb_targets_cover("sm_120f", 121) && !sb_targets_cover("sm_121f", 120));
     ck_assert(sb_targets_cover("sm_90a,sm_120f", 121) && sb_targets_cover("sm_90a,sm_120f", 90));
     ck_assert(sb_targets_cover("sm_80", 89) && !sb_targets_cover("sm_80", 90));

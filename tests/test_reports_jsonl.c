@@ -244,6 +244,7 @@ START_TEST(bytes_that_are_not_utf8_become_the_replacement_character)
          "b",
          "a\xef\xbf\xbd"
          "b"},
+        {"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                                         /* overlong */
         {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                         /* surrogate */
         {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},         /* above U+10FFFF */
@@ -268,12 +269,15 @@ START_TEST(replaced_bytes_still_fit_their_field)
     struct sb_report r = made_head(), back;
     memset(r.driver, '\xff', sizeof r.driver - 1); /* grows threefold */
     r.driver[sizeof r.driver - 1] = '\0';
+    memset(r.commit, '\xff', sizeof r.commit - 1); /* 47 bytes: 16 replacements would fill the field, zero and all */
+    r.commit[sizeof r.commit - 1] = '\0';
     memset(r.host, 'x', sizeof r.host - 1); /* exactly full: nothing is lost */
     r.host[sizeof r.host - 1] = '\0';
     char *const text = written(&r);
     char why[WHY];
     ck_assert_msg(read_back(text, &back, why), "%s", why);
     ck_assert_uint_eq(strlen(back.driver), (sizeof r.driver - 1) / 3 * 3);
+    ck_assert_uint_eq(strlen(back.commit), 45);
     ck_assert_str_eq(back.host, r.host);
     free(text);
     sb_report_free(&back);

@@ -111,6 +111,9 @@ START_TEST(sample_counts_and_seconds_are_brought_into_range)
     sb_result_settle(&result);
     ck_assert_int_eq(result.samples, SB_MAX_SAMPLES);
     ck_assert(result.seconds == -1);
+    result.seconds = 1e308 * 10; /* infinite */
+    sb_result_settle(&result);
+    ck_assert(result.seconds == -1);
     result.samples = -3;
     result.seconds = 0.0 / (result.samples + 3.0); /* NaN */
     sb_result_settle(&result);

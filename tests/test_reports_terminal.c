@@ -324,14 +324,15 @@ START_TEST(launches_are_a_number_or_a_range_or_nothing)
     result.launches = 0;
     ck_assert(sb_report_add(&r, &result));
     copy_text(result.variant, sizeof result.variant, "range");
-    result.launches = 2;
-    ck_assert(sb_report_add(&r, &result));
-    result.launches = 5;
-    ck_assert(sb_report_add(&r, &result));
+    static const int64_t launches[] = {3, 2, -1, 5, 4};
+    for (size_t i = 0; i < sizeof launches / sizeof launches[0]; i++) {
+        result.launches = launches[i];
+        ck_assert(sb_report_add(&r, &result));
+    }
     char *const text = plain(&r);
     ck_assert_ptr_nonnull(strstr(text, "op  none           1        -        -        -\n"));
     ck_assert_ptr_nonnull(strstr(text, "    zero           1        -        -        -         0\n"));
-    ck_assert_ptr_nonnull(strstr(text, "    range          2        -        -        -       2-5\n"));
+    ck_assert_ptr_nonnull(strstr(text, "    range          5        -        -        -       2-5\n"));
     free(text);
     sb_report_free(&r);
 }

@@ -14,3 +14,28 @@ foreach(source IN LISTS test_sources)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "CK_DEFAULT_TIMEOUT=120" TIMEOUT 600)
 endforeach()
+
+# The sanitizers' build runs the Check programs alone.
+option(SAMEBITS_SCRIPT_TESTS "Test scripts beside the Check programs" ON)
+if(NOT SAMEBITS_SCRIPT_TESTS)
+  return()
+endif()
+
+# script_test(NAME SECONDS COMMAND...)
+function(script_test name seconds)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds} SKIP_RETURN_CODE 77)
+endfunction()
+
+set(scripts ${CMAKE_SOURCE_DIR}/tests)
+set(python /usr/bin/python3) # Debian's, which has h5py
+script_test(statuses 600 ${scripts}/statuses.sh $<TARGET_FILE:samebits>)
+script_test(determinism 900 ${scripts}/determinism.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+script_test(standard 1200 ${scripts}/standard.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR})
+script_test(sanitizers 1200 ${scripts}/sanitizers.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+script_test(recompute_self_test 300 ${python} ${scripts}/recompute.py --self-test)
+script_test(recompute_smoke 300 ${python} ${scripts}/recompute.py ${CMAKE_SOURCE_DIR}/golden/smoke)
+script_test(readme_commands 900 ${python} ${scripts}/readme.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} commands)
+script_test(readme_add_op 900 ${python} ${scripts}/readme.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} add-op)
+# The time limit of `standard` needs the machine for itself.
+set_tests_properties(standard PROPERTIES RUN_SERIAL TRUE)

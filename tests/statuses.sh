@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# statuses.sh PROGRAM - every verb's exit statuses and what it says to bad usage and bad input.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$scratch"
+smoke=$(dirname "$0")/../golden/smoke
+[ -d "$smoke" ] || smoke=$OLDPWD/$smoke
+case_file=$(find "$smoke" -name 'shape=256,semantics=torch*.h5' | head -n 1)
+other_file=$(find "$smoke" -name 'shape=256,semantics=shift*.h5' | head -n 1)
+gpu=false
+"$program" check --suite smoke --op e8m0_upcast --require gpu >/dev/null 2>&1 && gpu=true
+
+# The program itself.
+expect 2 "VERB" "$program"
+expect 0 "golden verify" "$program" --help
+expect 0 "samebits" "$program" --version
+expect 2 "did you mean check" "$program" chek
+for verb in info list check "golden make" "golden verify" diff; do
+    # shellcheck disable=SC2086 # "golden make" is two words
+    expect 0 "--help" "$program" $verb --help
+    # shellcheck disable=SC2086
+    expect 2 "--help" "$program" $verb --no-such-option
+done
+
+# info and list.
+expect 0 "CUDA targets" "$program" info
+expect 0 '"ops"' "$program" info --json
+expect 0 "wgrad_varlen_k/" "$program" list --suite smoke
+expect 0 '"id"' "$program" list --suite seed --json
+expect 2 "did you mean smoke" "$program" list --suite smok
+expect 2 "did you mean scale_pack" "$program" list --op scale_pac
+expect 2 "nearest" "$program" list --case 'topk_metadata/N=512,topk=4,E=eight'
+expect 2 "" "$program" list --case '*no-such-case*'
+
+# check: what runs, what does not, and what that is worth.
+expect 0 "PASS" "$program" check --suite smoke --device cpu
+expect 0 "partial run" "$program" check --suite smoke --op scale_pack --device cpu
+expect 2 "did you mean smoke" "$program" check --suite smoky
+expect 2 "nearest" "$program" check --case 'e8m0_upcast/shape=256,semantics=shfit'
+expect 2 "" "$program" check --case ''
+expect 2 "fused" "$program" check --suite smoke --op e8m0_upcast --variant fusde
+expect 2 "--device" "$program" check --suite smoke --device gpu
+expect 2 "--timeout" "$program" check --suite smoke --timeout soon
+expect 2 "" "$program" check --suite smoke --golden "$scratch/nowhere"
+expect 2 "" "$program" check --suite smoke --device cpu --report "$scratch/no/such/folder/r.jsonl"
+expect 3 "no verdict" "$program" check --case 'wgrad_varlen_k/M=72,N=40,E=3,counts=17+0+5' --device cpu
+refuse "PASS:" "$program" check --case 'wgrad_varlen_k/M=72,N=40,E=3,counts=17+0+5' --device cpu
+expect 3 "" "$program" check --suite smoke --device cpu --require gpu
+expect 3 "" "$program" check --suite smoke --device cpu --require 100000
+expect 3 "" "$program" check --suite smoke --device 63
+if ! $gpu; then
+    expect 3 "no GPU" "$program" check --suite smoke --device 0
+    expect 3 "no GPU" "$program" check --suite smoke --device all
+    expect 3 "" "$program" check --suite smoke --variant mma_sync
+    expect 0 "NOT RUN" "$program" check --suite smoke
+fi
+
+# The report of a run: a begin record, results, and last an end record.
+"$program" check --suite smoke --device cpu --report r.jsonl --markdown r.md >/dev/null 2>&1
+expect 0 '"begin"' head -n 1 r.jsonl
+expect 0 '"end"' tail -n 1 r.jsonl
+expect 0 "did not execute" cat r.md
+expect 0 "" python3 -c 'import json; [json.loads(line) for line in open("r.jsonl")]'
+
+# golden make and verify.
+expect 2 "--out" "$program" golden make --suite smoke
+expect 2 "golden" "$program" golden
+expect 2 "" "$program" golden mkae
+expect 2 "" "$program" golden make --suite smoke --out /proc/no-such-folder
+expect 0 "" "$program" golden make --suite smoke --op scale_pack --out set
+expect 0 "" "$program" golden make --suite smoke --op scale_pack --out set
+expect 2 "choose an empty folder" "$program" golden make --suite smoke --op e8m0_upcast --out set
+expect 0 "" "$program" golden verify set
+expect 0 "" "$program" golden verify set --deep
+expect 0 "" sh -c 'cd set && sha256sum -c SHA256SUMS'
+expect 0 "PASS" "$program" check --golden set --device cpu
+expect 2 "" "$program" golden verify nowhere
+expect 2 "" "$program" golden verify
+mkdir empty
+expect 2 "manifest.json" "$program" golden verify empty
+one=$(find set -name '*.h5' | sort | head -n 1)
+cp "$one" saved.h5
+truncate -s 1000 "$one"
+expect 1 "$(basename "$one")" "$program" golden verify set
+expect 2 "" "$program" diff "$one" saved.h5
+rm "$one"
+expect 1 "$(basename "$one")" "$program" golden verify set
+mkdir -p "$(dirname "$one")" && cp saved.h5 "$one"
+expect 0 "" "$program" golden verify set
+cp saved.h5 "$(dirname "$one")/extra.h5"
+expect 1 "extra.h5" "$program" golden verify set
+
+# diff.
+expect 0 "" "$program" diff "$case_file" "$case_file"
+expect 1 "0x7f800001" "$program" diff "$case_file" "$other_file"
+expect 1 '"mismatches"' "$program" diff --json "$case_file" "$other_file"
+expect 2 "" "$program" diff "$case_file"
+expect 2 "nowhere.h5" "$program" diff "$case_file" nowhere.h5
+echo "not HDF5" >text.h5
+expect 2 "text.h5" "$program" diff "$case_file" text.h5
+expect 2 "text.h5" "$program" diff text.h5 "$case_file"
+
+finish

@@ -1,0 +1,251 @@
+/* Who vouches for the expected bytes: stored goldens, committed digests, nobody. On the made-up op. */
+#define _GNU_SOURCE /* mkdtemp */
+#include "harness_fake.h"
+
+#include <sys/stat.h>
+
+#include "../harness/expected.h"
+#include "../harness/worker.h"
+
+#include "check_main.h"
+
+static char folder[64];
+
+static void set_up(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/samebits-exp-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void tear_down(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* The data of a case; `spoil` changes the last element of dst. */
+static void make_data(const char *id, bool spoil, struct sb_case *c, struct sb_data *d)
+{
+    struct sb_error err = {0};
+    ck_assert_msg(sb_case_parse(c, &fake_table.list, id, &err), "%s", err.text);
+    ck_assert(fake_generate(c, d, &err) && fake_reference(c, d, &err));
+    if (spoil)
+        ((int32_t *)d->out[0].data)[sb_case_int(c, "n") - 1] ^= 1;
+}
+
+/* folder/digests/smoke.json with one case. */
+static void commit_digests(const char *id, bool spoil)
+{
+    struct sb_case c;
+    struct sb_data d;
+    struct sb_manifest m = {.suite = "smoke"};
+    struct sb_error err = {0};
+    char path[128];
+    make_data(id, spoil, &c, &d);
+    snprintf(path, sizeof path, "%s/digests", folder);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/digests/smoke.json", folder);
+    ck_assert_msg(sb_manifest_add(&m, &c, &d, &err) && sb_manifest_write(&m, path, &fake_table.list, &err), "%s",
+                  err.text);
+    sb_manifest_free(&m);
+    sb_data_free(&d);
+}
+
+static struct sb_job job(const char *id)
+{
+    struct sb_job j = {0};
+    snprintf(j.case_id, sizeof j.case_id, "%s", id);
+    snprintf(j.golden_root, sizeof j.golden_root, "%s", folder);
+    return j;
+}
+
+/* A golden file folder/ID.h5, written with or without a fault in its output. */
+static void store(const char *id, bool spoil, struct sb_job *j)
+{
+    struct sb_case c;
+    struct sb_data d;
+    struct sb_error err = {0};
+    make_data(id, spoil, &c, &d);
+    *j = job(id);
+    snprintf(j->stored, sizeof j->stored, "%s/%s.h5", folder, id);
+    ck_assert_msg(sb_store_write(j->stored, &c, &d, &err), "%s", err.text);
+    sb_data_free(&d);
+}
+
+/* Serves one job in this process and returns the result of `variant`. */
+static struct sb_result serve(struct sb_job j, const char *variant, struct sb_message *error)
+{
+    const struct sb_memory memory = sb_memory_host();
+    const struct sb_message hello = {.kind = SB_MSG_HELLO, .usable = true, .device = "host (sm_0)"};
+    struct sb_result result = {.outcome = SB_OUTCOME_COUNT};
+    char *line = NULL;
+    size_t size = 0;
+    FILE *jobs = tmpfile(), *out = tmpfile();
+    j.variants = 1;
+    snprintf(j.variant[0], sizeof j.variant[0], "%s", variant);
+    ck_assert(sb_job_write(jobs, &j));
+    rewind(jobs);
+    ck_assert_int_eq(sb_worker_serve(&fake_table, &memory, &hello, jobs, out), 0);
+    rewind(out);
+    while (getline(&line, &size, out) > 0) {
+        struct sb_message m;
+        ck_assert_msg(sb_message_parse(line, &m), "%s", line);
+        if (m.kind == SB_MSG_RESULT)
+            result = m.result;
+        if (m.kind == SB_MSG_ERROR && error != NULL)
+            *error = m;
+    }
+    free(line);
+    fclose(jobs);
+    fclose(out);
+    return result;
+}
+
+START_TEST(digests_vouch)
+{
+    commit_digests("fake/n=1000", false);
+    struct sb_result r = serve(job("fake/n=1000"), "ref", NULL);
+    ck_assert_msg(r.outcome == SB_PASS, "%s", r.detail);
+    ck_assert_str_eq(r.judge, "committed digests");
+    ck_assert_int_eq(r.bytes_compared, 1000 * 4 + 1000 * 4 + 8 + (int)sizeof(struct sb_status));
+    r = serve(job("fake/n=1000"), "right", NULL);
+    ck_assert_int_eq(r.outcome, SB_PASS);
+    ck_assert_str_eq(r.judge, "reference, digests confirmed");
+}
+END_TEST
+
+START_TEST(other_digests_fail)
+{
+    commit_digests("fake/n=1000", true);
+    struct sb_result r = serve(job("fake/n=1000"), "ref", NULL);
+    ck_assert_int_eq(r.outcome, SB_FAIL);
+    ck_assert_str_eq(r.tensor, "outputs/dst");
+    ck_assert_ptr_nonnull(strstr(r.detail, "outputs/dst differs from the digest committed in "));
+    r = serve(job("fake/n=1000"), "right", NULL);
+    ck_assert_str_eq(r.judge, "reference"); /* nobody confirms it */
+}
+END_TEST
+
+START_TEST(nobody_vouches)
+{
+    commit_digests("fake/n=1000", false);
+    struct sb_result r = serve(job("fake/n=0"), "ref", NULL);
+    ck_assert_int_eq(r.outcome, SB_NOT_RUN);
+    ck_assert_ptr_nonnull(strstr(r.detail, "no committed digest file lists this case"));
+    r = serve(job("fake/n=77"), "ref", NULL);
+    ck_assert_int_eq(r.outcome, SB_NOT_RUN);
+    ck_assert_ptr_nonnull(strstr(r.detail, "no suite lists this call"));
+}
+END_TEST
+
+START_TEST(damaged_digests_are_bad_input)
+{
+    struct sb_message error = {0};
+    char path[128];
+    commit_digests("fake/n=1000", false);
+    snprintf(path, sizeof path, "%s/digests/smoke.json", folder);
+    FILE *f = fopen(path, "r+");
+    ck_assert_ptr_nonnull(f);
+    fseek(f, -30, SEEK_END);
+    fputc('#', f);
+    fclose(f);
+    const struct sb_result r = serve(job("fake/n=1000"), "ref", &error);
+    ck_assert_int_eq(r.outcome, SB_OUTCOME_COUNT); /* no result at all */
+    ck_assert_int_eq(error.exit, SB_EXIT_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(error.text, "smoke.json"));
+}
+END_TEST
+
+START_TEST(stored_goldens_judge)
+{
+    struct sb_job j;
+    store("fake/n=1000", false, &j);
+    struct sb_result r = serve(j, "ref", NULL);
+    ck_assert_msg(r.outcome == SB_PASS, "%s", r.detail);
+    ck_assert_str_eq(r.judge, "stored golden");
+    ck_assert_int_eq(serve(j, "right", NULL).outcome, SB_PASS);
+    ck_assert_int_eq(serve(j, "wrong_last", NULL).outcome, SB_FAIL);
+
+    store("fake/n=1000", true, &j); /* another answer, with its own right checksum */
+    r = serve(j, "ref", NULL);
+    ck_assert_int_eq(r.outcome, SB_FAIL);
+    ck_assert_str_eq(r.sample[0].index, "[999]");
+    ck_assert_int_eq(serve(j, "right", NULL).outcome, SB_FAIL);
+    ck_assert_int_eq(serve(j, "wrong_last", NULL).outcome, SB_PASS); /* the stored bytes are the law */
+}
+END_TEST
+
+START_TEST(stored_rejections)
+{
+    struct sb_job j;
+    store("fake/n=16,reject=1", false, &j);
+    ck_assert_int_eq(serve(j, "ref", NULL).outcome, SB_PASS);
+    const struct sb_result r = serve(j, "right", NULL);
+    ck_assert_msg(r.outcome == SB_PASS, "%s", r.detail);
+    ck_assert_int_eq(serve(j, "host_reject", NULL).outcome, SB_PASS);
+    ck_assert_int_eq(serve(j, "writes_on_reject", NULL).outcome, SB_FAIL); /* the buffers must have their sizes */
+    ck_assert_int_eq(serve(j, "wrong_where", NULL).outcome, SB_FAIL);
+}
+END_TEST
+
+START_TEST(another_file_is_bad_input)
+{
+    struct sb_job j, other;
+    struct sb_message error = {0};
+    store("fake/n=1000", false, &j);
+    store("fake/n=5", false, &other);
+    snprintf(other.case_id, sizeof other.case_id, "fake/n=1000");
+    ck_assert_int_eq(serve(other, "ref", &error).outcome, SB_OUTCOME_COUNT);
+    ck_assert_ptr_nonnull(strstr(error.text, "holds another case: fake/n=5"));
+    /* A whole file that is not the one the manifest lists. */
+    commit_digests("fake/n=1000", false);
+    store("fake/n=1000", true, &j);
+    snprintf(j.manifest, sizeof j.manifest, "%s/digests/smoke.json", folder);
+    ck_assert_int_eq(serve(j, "ref", &error).outcome, SB_OUTCOME_COUNT);
+    ck_assert_ptr_nonnull(strstr(error.text, "outputs/dst is not what "));
+    snprintf(j.stored, sizeof j.stored, "%s/nowhere.h5", folder);
+    ck_assert_int_eq(serve(j, "ref", &error).outcome, SB_OUTCOME_COUNT);
+    ck_assert_ptr_nonnull(strstr(error.text, "nowhere.h5"));
+}
+END_TEST
+
+START_TEST(places)
+{
+    struct sb_job j;
+    struct sb_case c;
+    struct sb_error err = {0};
+    char root[256];
+    ck_assert(sb_case_parse(&c, &fake_table.list, "fake/n=1000", &err));
+    snprintf(root, sizeof root, "%s/smoke/fake/n=1000", folder);
+    store("fake/n=1000", false, &j); /* folder/fake/n=1000.h5 */
+    ck_assert(sb_golden_locate(&c, folder, "", &j));
+    ck_assert_ptr_nonnull(strstr(j.stored, "/fake/n=1000.h5"));
+    ck_assert_ptr_nonnull(strstr(j.manifest, "/manifest.json"));
+    ck_assert(!sb_golden_locate(&c, "/nonexistent", "", &j));
+    ck_assert(sb_golden_locate(&c, NULL, folder, &j)); /* no folder/smoke: compute */
+    ck_assert_str_eq(j.stored, "");
+    setenv("SAMEBITS_GOLDEN", folder, 1);
+    ck_assert(!sb_golden_root(root, sizeof root)); /* neither digests nor smoke in it */
+    commit_digests("fake/n=1000", false);
+    ck_assert(sb_golden_root(root, sizeof root));
+    ck_assert_str_eq(root, folder);
+}
+END_TEST
+
+static Suite *make_suite(void)
+{
+    Suite *s = suite_create("expected");
+    TCase *t = tcase_create("all");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, digests_vouch);
+    tcase_add_test(t, other_digests_fail);
+    tcase_add_test(t, nobody_vouches);
+    tcase_add_test(t, damaged_digests_are_bad_input);
+    tcase_add_test(t, stored_goldens_judge);
+    tcase_add_test(t, stored_rejections);
+    tcase_add_test(t, another_file_is_bad_input);
+    tcase_add_test(t, places);
+    suite_add_tcase(s, t);
+    return s;
+}
