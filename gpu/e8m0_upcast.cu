@@ -109,8 +109,8 @@ static __global__ void __launch_bounds__(threads) widen(struct scale_rows scale,
 
 /* Second pass. `out` may be `widened` itself: a thread reads its elements before it writes them. */
 template <typename Out>
-static __global__ void __launch_bounds__(threads) shift_widened(const uint32_t *widened, int64_t count,
-                                                                struct upcast_rule rule, Out *out)
+static __global__ void __launch_bounds__(threads)
+    shift_widened(const uint32_t *widened, int64_t count, struct upcast_rule rule, Out *out)
 {
     for (int64_t first = quad * sb_first_item(); first < count; first += quad * sb_item_step()) {
         uint32_t values[quad];
@@ -277,8 +277,8 @@ static struct sb_gpu_result with_status(const struct sb_gpu_call *call, struct s
 extern "C" struct sb_gpu_result sb_run_e8m0_upcast_fused(const struct sb_gpu_call *call)
 {
     const struct sb_tensor *out = sb_call_out(call, "out");
-    return with_status(call, sb_e8m0_upcast_fused(sb_call_in(call, "scale"), semantics_of(call), out->dtype, out->data,
-                                                  call->stream));
+    return with_status(
+        call, sb_e8m0_upcast_fused(sb_call_in(call, "scale"), semantics_of(call), out->dtype, out->data, call->stream));
 }
 
 extern "C" size_t sb_workspace_e8m0_upcast_fused(const struct sb_gpu_call *)
@@ -289,9 +289,8 @@ extern "C" size_t sb_workspace_e8m0_upcast_fused(const struct sb_gpu_call *)
 extern "C" struct sb_gpu_result sb_run_e8m0_upcast_two_pass(const struct sb_gpu_call *call)
 {
     const struct sb_tensor *out = sb_call_out(call, "out");
-    return with_status(call,
-                       sb_e8m0_upcast_two_pass(sb_call_in(call, "scale"), semantics_of(call), out->dtype, out->data,
-                                               call->workspace, call->workspace_bytes, call->stream));
+    return with_status(call, sb_e8m0_upcast_two_pass(sb_call_in(call, "scale"), semantics_of(call), out->dtype,
+                                                     out->data, call->workspace, call->workspace_bytes, call->stream));
 }
 
 extern "C" size_t sb_workspace_e8m0_upcast_two_pass(const struct sb_gpu_call *call)
@@ -318,8 +317,7 @@ static struct hoisted_workspace hoisted_parts(const struct sb_gpu_call *call)
     struct hoisted_workspace parts;
     parts.copy_bytes = sb_e8m0_cache_bytes(scale, sb_call_out(call, "out")->dtype);
     parts.copy = call->workspace;
-    parts.scratch =
-        (uint8_t *)call->workspace + sb_workspace_part(parts.copy_bytes) + (uintptr_t)scale->data % 16;
+    parts.scratch = (uint8_t *)call->workspace + sb_workspace_part(parts.copy_bytes) + (uintptr_t)scale->data % 16;
     return parts;
 }
 

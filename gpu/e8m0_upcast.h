@@ -45,12 +45,7 @@ size_t sb_e8m0_upcast_two_pass_workspace(const struct sb_tensor *scale, enum sb_
  *
  * No cache is ever looked up by address: a tensor that comes to lie where a freed one was has a cache of its own,
  * which starts unfilled, so it cannot be served the other's copy. One thread at a time. */
-enum sb_e8m0_cache_state {
-    SB_E8M0_CACHE_UNFILLED,
-    SB_E8M0_CACHE_CURRENT,
-    SB_E8M0_CACHE_STALE,
-    SB_E8M0_CACHE_RELEASED
-};
+enum sb_e8m0_cache_state { SB_E8M0_CACHE_UNFILLED, SB_E8M0_CACHE_CURRENT, SB_E8M0_CACHE_STALE, SB_E8M0_CACHE_RELEASED };
 
 struct sb_e8m0_cache {
     struct sb_tensor scale; /* the original; its device memory is the owner's */

@@ -16,13 +16,11 @@ extern "C" int64_t sb_gpu_launches(void)
 }
 
 /* Never launched. All kernels are compiled for the same targets, so the image that serves this one serves all. */
-static __global__ void image_probe()
-{
-}
+static __global__ void image_probe() {}
 
 extern "C" int sb_gpu_image_check(void)
 {
-    /* Modules load lazily: without this question a missing image shows up at the first launch, in the middle of work. */
+    /* Modules load lazily: unasked, a missing image shows at the first launch, in the middle of work. */
     struct cudaFuncAttributes attributes;
     return (int)cudaFuncGetAttributes(&attributes, image_probe);
 }

@@ -143,15 +143,13 @@ template <enum sb_carrier carrier> static __global__ void __launch_bounds__(thre
         /* A warp a row, a lane a word: consecutive lanes read consecutive scales. */
         if (first_k_tile + lane < p.k_tiles)
             for (int row = warp; row < tile_rows; row += threads / 32)
-                staged[row][lane] =
-                    packed_word<carrier>(p, rows, row_tile * tile_rows + row, first_k_tile + lane);
+                staged[row][lane] = packed_word<carrier>(p, rows, row_tile * tile_rows + row, first_k_tile + lane);
         __syncthreads();
 
         /* A warp a tile, a lane a chunk: each store instruction writes one whole tile, 512 bytes in a row. */
         for (int k = warp; k < group_tiles && first_k_tile + k < p.k_tiles; k += threads / 32) {
             uint4 *tile = (uint4 *)(p.packed + (row_tile * p.k_tiles + first_k_tile + k) * tile_bytes);
-            tile[lane] =
-                make_uint4(staged[lane][k], staged[lane + 32][k], staged[lane + 64][k], staged[lane + 96][k]);
+            tile[lane] = make_uint4(staged[lane][k], staged[lane + 32][k], staged[lane + 64][k], staged[lane + 96][k]);
         }
         __syncthreads(); // the next group overwrites `staged`
     }
@@ -253,8 +251,8 @@ static cudaError_t launch_form(enum form form, const struct pack &p, cudaStream_
                          0, stream, p);
     case FORM_SCATTER:
         if (p.rows % tile_rows != 0) {
-            const cudaError_t error = sb_launch(fill_last_row_tile, sb_stride_grid(p.k_tiles * tile_chunks, threads),
-                                                block, 0, stream, p);
+            const cudaError_t error =
+                sb_launch(fill_last_row_tile, sb_stride_grid(p.k_tiles * tile_chunks, threads), block, 0, stream, p);
             if (error != cudaSuccess)
                 return error;
         }
@@ -351,8 +349,7 @@ extern "C" struct sb_gpu_result sb_scale_pack_rowmajor(const struct sb_scale_pac
                                                        int64_t capacity, void *workspace, size_t workspace_bytes,
                                                        struct sb_status *status, void *stream)
 {
-    return pack_scales(FORM_ROWMAJOR, args, packed, capacity, workspace, workspace_bytes, status,
-                       (cudaStream_t)stream);
+    return pack_scales(FORM_ROWMAJOR, args, packed, capacity, workspace, workspace_bytes, status, (cudaStream_t)stream);
 }
 
 extern "C" struct sb_gpu_result sb_scale_pack_gather_device_rows(const struct sb_scale_pack_args *args,

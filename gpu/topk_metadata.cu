@@ -238,8 +238,7 @@ static __global__ void __launch_bounds__(scan_threads) scan(struct workspace wor
     for (int64_t first = 0; first < work.groups; first += scan_threads) {
         const int64_t group = first + threadIdx.x;
         int32_t sum;
-        const int32_t prefix =
-            block_exclusive_scan<int32_t, scan_threads>(group < work.groups ? row[group] : 0, &sum);
+        const int32_t prefix = block_exclusive_scan<int32_t, scan_threads>(group < work.groups ? row[group] : 0, &sum);
         if (group < work.groups)
             row[group] = before + prefix;
         before += sum;

@@ -12,7 +12,8 @@ static _Noreturn void no_such_name(const char *what, const char *name)
     abort();
 }
 
-static const struct sb_tensor *find_tensor(const struct sb_tensor *tensors, int count, const char *what, const char *name)
+static const struct sb_tensor *find_tensor(const struct sb_tensor *tensors, int count, const char *what,
+                                           const char *name)
 {
     for (int i = 0; i < count; i++)
         if (strcmp(tensors[i].name, name) == 0)

@@ -1,4 +1,5 @@
 # Writes commit.h: the commit the tree stands at, "-dirty" when tracked files differ from it.
+cmake_minimum_required(VERSION 3.22)
 execute_process(COMMAND git -C ${SOURCE} rev-parse --short=12 HEAD OUTPUT_VARIABLE commit
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 if(failed)

@@ -44,17 +44,17 @@ static const struct sb_variant topk_metadata[] = {
 static const struct sb_variant scale_pack[] = {
     {.name = "gather",
      .targets = "any",
-     .summary = "one thread per packed byte position, gathers its source",
+     .summary = "a thread per 16 packed bytes, gathering 4 rows by 4 scales",
      .run = KERNEL(sb_run_scale_pack_gather),
      .workspace = KERNEL(sb_workspace_scale_pack_gather)},
     {.name = "tile",
      .targets = "any",
-     .summary = "one block per 128x4 tile",
+     .summary = "a block per 128 rows, staged in shared memory",
      .run = KERNEL(sb_run_scale_pack_tile),
      .workspace = KERNEL(sb_workspace_scale_pack_tile)},
     {.name = "scatter",
      .targets = "any",
-     .summary = "fill, then scatter each source scale",
+     .summary = "fill the last rows, then scatter row by row",
      .run = KERNEL(sb_run_scale_pack_scatter),
      .workspace = KERNEL(sb_workspace_scale_pack_scatter)},
     {.name = "rowmajor",
@@ -83,19 +83,24 @@ static const struct sb_variant wgrad_varlen_k[] = {
     {0},
 };
 
+/* The table. */
 static const struct sb_op_row rows[] = {
-    {&sb_op_e8m0_upcast, e8m0_upcast},     {&sb_op_topk_metadata, topk_metadata},   {&sb_op_scale_pack, scale_pack},
-    {&sb_op_metadata_pack, metadata_pack}, {&sb_op_wgrad_varlen_k, wgrad_varlen_k},
+    {&sb_op_e8m0_upcast, e8m0_upcast},
+    {&sb_op_topk_metadata, topk_metadata},
+    {&sb_op_scale_pack, scale_pack},
+    {&sb_op_metadata_pack, metadata_pack},
+    {&sb_op_wgrad_varlen_k, wgrad_varlen_k},
+    /* A new op's row goes above this line. */
 };
 
-static const struct sb_op *const ops[] = {
-    &sb_op_e8m0_upcast, &sb_op_topk_metadata, &sb_op_scale_pack, &sb_op_metadata_pack, &sb_op_wgrad_varlen_k,
-};
+enum { ROWS = sizeof rows / sizeof rows[0] };
 
 const struct sb_op_table *sb_op_table(void)
 {
-    _Static_assert(sizeof rows / sizeof rows[0] == sizeof ops / sizeof ops[0], "a row for every op");
-    static const struct sb_op_table table = {rows, {ops, (int)(sizeof ops / sizeof ops[0])}};
+    static const struct sb_op *ops[ROWS];
+    static const struct sb_op_table table = {rows, {ops, ROWS}};
+    for (int i = 0; i < ROWS; i++)
+        ops[i] = rows[i].op;
     return &table;
 }
 

@@ -60,7 +60,7 @@ static void close_table(struct sb_page *p, size_t start, size_t rows, bool fille
 
 /* ---- the head ---- */
 
-static void write_verdict(struct sb_page *p, const struct sb_verdict *v, bool finished)
+static void write_verdict(struct sb_page *p, const struct sb_conclusion *v, bool finished)
 {
     sb_page_format(p, "## Samebits: %s\n\n**%s:** ", v->word, finished ? "Verdict" : "No verdict");
     sb_md_plain(p, v->line, sizeof v->line, "");
@@ -528,7 +528,7 @@ bool sb_markdown(FILE *f, const struct sb_report *r, size_t limit)
     struct sb_tally t;
     if (!sb_tally_make(&t, r))
         return false;
-    const struct sb_verdict verdict = sb_verdict_of(r, &t);
+    const struct sb_conclusion verdict = sb_conclude(r, &t);
     struct writer w = {.r = r, .t = &t};
     struct sb_page head = {0};
     write_verdict(&head, &verdict, r->finished);

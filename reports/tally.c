@@ -317,7 +317,7 @@ static const char *word_of(int exit_status, int64_t passed)
     case 2:
         return "BAD INPUT";
     case 3:
-        return passed > 0 ? "NOT ENOUGH RAN" : "NOTHING RAN";
+        return passed > 0 ? "LESS THAN REQUIRED" : "NOTHING RAN";
     default:
         return "FAIL";
     }
@@ -333,7 +333,7 @@ static int64_t failed_in_ledger(const struct sb_report *r)
 }
 
 /* A verdict of "all passed" that the results do not carry is not repeated. */
-static void contradict(struct sb_verdict *v, const struct sb_report *r, const struct sb_tally *t)
+static void contradict(struct sb_conclusion *v, const struct sb_report *r, const struct sb_tally *t)
 {
     v->meaning[0] = '\0';
     const int64_t failed = t->count[SB_FAIL] > 0 ? t->count[SB_FAIL] : failed_in_ledger(r);
@@ -354,9 +354,9 @@ static const char *text_after_word(const char *verdict, const char *word)
     return verdict;
 }
 
-struct sb_verdict sb_verdict_of(const struct sb_report *r, const struct sb_tally *t)
+struct sb_conclusion sb_conclude(const struct sb_report *r, const struct sb_tally *t)
 {
-    struct sb_verdict v = {.word = "NO VERDICT"};
+    struct sb_conclusion v = {.word = "NO VERDICT"};
     if (!r->finished) {
         snprintf(v.line, sizeof v.line, "the run was cut short: the report has no end record, so nothing is concluded");
         return v;

@@ -44,12 +44,12 @@ void sb_tally_free(struct sb_tally *t);
 bool sb_same_op(const struct sb_ledger *a, const struct sb_ledger *b);
 
 /* What the page may say in one word and one line. */
-struct sb_verdict {
-    const char *word; /* "PASS", "FAIL", "BAD INPUT", "NOTHING RAN", "NOT ENOUGH RAN", "NO VERDICT" */
+struct sb_conclusion {
+    const char *word; /* "PASS", "FAIL", "BAD INPUT", "NOTHING RAN", "LESS THAN REQUIRED", "NO VERDICT" */
     bool good;        /* finished, exit status 0, something passed and nothing failed */
     char line[512];   /* the report's own verdict, or why there is none, or what contradicts it */
     char meaning[96]; /* "exit 1: a mismatch", or "" where no verdict stands */
 };
-struct sb_verdict sb_verdict_of(const struct sb_report *r, const struct sb_tally *t);
+struct sb_conclusion sb_conclude(const struct sb_report *r, const struct sb_tally *t);
 
 #endif

@@ -338,7 +338,7 @@ static void write_executed(struct sb_page *p, const struct sb_report *r, bool co
         sb_page_text(p, "\n");
 }
 
-static void write_verdict(struct sb_page *p, const struct sb_verdict *v, bool colour)
+static void write_verdict(struct sb_page *p, const struct sb_conclusion *v, bool colour)
 {
     painted(p, colour, v->good ? GREEN : RED, v->word);
     sb_page_text(p, ": ");
@@ -357,7 +357,7 @@ void sb_terminal(FILE *f, const struct sb_report *r, bool colour)
         write_out(f, &p);
         return;
     }
-    const struct sb_verdict verdict = sb_verdict_of(r, &t);
+    const struct sb_conclusion verdict = sb_conclude(r, &t);
     write_head(&p, r);
     write_failures(&p, r, &t, colour);
     write_table(&p, &t, colour);

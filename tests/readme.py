@@ -20,7 +20,8 @@ import tempfile
 
 BLOCK = re.compile(r"(?:<!--\s*exit: (?P<exit>[^>]*?)\s*-->\n)?^```(?P<language>\w+)\n(?P<body>.*?)^```", re.S | re.M)
 NEW_FILE = re.compile(r"\A(?:/\*|//) file: (?P<path>\S+?)(?: - .*?)?(?: \*/)?\n")
-INSERTION = re.compile(r"\A(?:/\*|//) in (?P<path>\S+?), before: (?P<anchor>.*?)(?: \*/)?\n")
+INSERTION = re.compile(r"\A// in (?P<path>\S+), before: (?P<anchor>.*)\n")
+TREE = ("ref", "golden", "gpu", "harness", "reports", "tests")
 PYTHON = "/usr/bin/python3"  # Debian's, which has h5py
 
 
@@ -102,7 +103,9 @@ def run(command, wanted=0):
 def add_op(blocks, source):
     with tempfile.TemporaryDirectory() as scratch:
         tree, build = os.path.join(scratch, "tree"), os.path.join(scratch, "build")
-        shutil.copytree(source, tree, ignore=shutil.ignore_patterns("build*", ".*", "latest"))
+        for part in TREE:
+            shutil.copytree(os.path.join(source, part), os.path.join(tree, part))
+        shutil.copy(os.path.join(source, "CMakeLists.txt"), tree)
         if write_blocks(blocks, tree) < 4:
             fail("README.md shows no new op")
         run(["cmake", "-S", tree, "-B", build, "-DBUILD_TESTING=OFF", "-DSAMEBITS_TARGETS=90a", "-DSAMEBITS_WERROR=ON"])

@@ -36,7 +36,7 @@ START_TEST(an_unknown_name_aborts)
 }
 END_TEST
 
-/* ---- typed arguments ---- */
+/* ---- typed arguments ------------------------------------------------------------------------------------------ */
 
 START_TEST(routing_arguments_come_from_the_call)
 {

@@ -102,7 +102,7 @@ START_TEST(the_last_line_is_the_verdict_with_its_meaning)
         "PASS: the text (exit 0: all that ran passed, and something ran)",
         "FAIL: the text (exit 1: a mismatch)",
         "BAD INPUT: the text (exit 2: bad usage or bad input)",
-        "NOT ENOUGH RAN: the text (exit 3: nothing could run, or less than was required)",
+        "LESS THAN REQUIRED: the text (exit 3: nothing could run, or less than was required)",
     };
     for (int status = 0; status < 4; status++) {
         struct sb_report r = made_green();
