@@ -2,7 +2,8 @@
 # lib.sh - for the test scripts: runs a command, holds it to an exit status and to words in what it prints.
 # Sourced with the program as $1. Each script ends with `finish`, which fails when a check failed or none ran.
 
-program=$1
+# shellcheck disable=SC2034 # the scripts use it
+program=$(realpath "$1")
 passed=0
 failed=0
 scratch=$(mktemp -d)

@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$scratch"
 smoke=$(dirname "$0")/../golden/smoke
 [ -d "$smoke" ] || smoke=$OLDPWD/$smoke
-case_file=$(find "$smoke" -name 'shape=256,semantics=torch*.h5' | head -n 1)
-other_file=$(find "$smoke" -name 'shape=256,semantics=shift*.h5' | head -n 1)
+case_file=$(find "$smoke" -name 'shape=256,semantics=torch,dist=ramp.h5' | head -n 1)
+other_file=$(find "$smoke" -name 'shape=256,semantics=shift,dist=ramp.h5' | head -n 1)
 gpu=false
 "$program" check --suite smoke --op e8m0_upcast --require gpu >/dev/null 2>&1 && gpu=true
 
@@ -15,7 +15,7 @@ gpu=false
 expect 2 "VERB" "$program"
 expect 0 "golden verify" "$program" --help
 expect 0 "samebits" "$program" --version
-expect 2 "did you mean check" "$program" chek
+expect 2 "nearest: check" "$program" chek
 for verb in info list check "golden make" "golden verify" diff; do
     # shellcheck disable=SC2086 # "golden make" is two words
     expect 0 "--help" "$program" $verb --help
@@ -28,15 +28,15 @@ expect 0 "CUDA targets" "$program" info
 expect 0 '"ops"' "$program" info --json
 expect 0 "wgrad_varlen_k/" "$program" list --suite smoke
 expect 0 '"id"' "$program" list --suite seed --json
-expect 2 "did you mean smoke" "$program" list --suite smok
-expect 2 "did you mean scale_pack" "$program" list --op scale_pac
+expect 2 "nearest: smoke" "$program" list --suite smok
+expect 2 "nearest: scale_pack" "$program" list --op scale_pac
 expect 2 "nearest" "$program" list --case 'topk_metadata/N=512,topk=4,E=eight'
 expect 2 "" "$program" list --case '*no-such-case*'
 
 # check: what runs, what does not, and what that is worth.
 expect 0 "PASS" "$program" check --suite smoke --device cpu
 expect 0 "partial run" "$program" check --suite smoke --op scale_pack --device cpu
-expect 2 "did you mean smoke" "$program" check --suite smoky
+expect 2 "nearest: smoke" "$program" check --suite smoky
 expect 2 "nearest" "$program" check --case 'e8m0_upcast/shape=256,semantics=shfit'
 expect 2 "" "$program" check --case ''
 expect 2 "fused" "$program" check --suite smoke --op e8m0_upcast --variant fusde
