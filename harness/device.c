@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "../gpu/variant.h"
 
@@ -138,16 +139,39 @@ int sb_devices(struct sb_device devices[SB_MAX_DEVICES], char *why, size_t why_s
     return filled;
 }
 
+/* "580.159.04" from the line that the kernel module shows ("NVRM version: ... Kernel Module  580.159.04  ..."). The
+ * CUDA runtime knows only which CUDA a driver serves, and several drivers serve the same. */
+static bool kernel_module_version(char *buf, size_t size)
+{
+    char line[256] = "";
+    FILE *f = fopen("/proc/driver/nvidia/version", "r");
+    const bool read = f != NULL && fgets(line, sizeof line, f) != NULL;
+    if (f != NULL)
+        fclose(f);
+    for (const char *at = line; read && (at = strpbrk(at, "0123456789")) != NULL;) {
+        const size_t length = strspn(at, "0123456789.");
+        if (length < size && memchr(at, '.', length) != NULL) {
+            snprintf(buf, size, "%.*s", (int)length, at);
+            return true;
+        }
+        at += length;
+    }
+    return false;
+}
+
 const char *sb_device_driver(char *buf, size_t size)
 {
     int runtime = 0, driver = 0;
-    char r[16], d[16];
+    char r[16], d[16], module[32];
     (void)cudaRuntimeGetVersion(&runtime);
     (void)cudaDriverGetVersion(&driver);
-    (void)cudaGetLastError();
     version_text(runtime, r, sizeof r);
     version_text(driver, d, sizeof d);
-    snprintf(buf, size, "driver CUDA %s, runtime %s", driver == 0 ? "none" : d, r);
+    if (driver == 0)
+        snprintf(buf, size, "none (CUDA runtime %s)", r);
+    else
+        snprintf(buf, size, "%s (CUDA %s), CUDA runtime %s",
+                 kernel_module_version(module, sizeof module) ? module : "of unknown version", d, r);
     return buf;
 }
 

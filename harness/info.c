@@ -48,7 +48,7 @@ static void print_text(const struct info *info)
     printf("samebits %s, commit %s\n", h->version, h->commit);
     printf("  C compiler     %s\n  CUDA compiler  %s\n", h->compiler, h->cuda_compiler);
     printf("  CUDA targets   %s\n", h->targets[0] != '\0' ? h->targets : "none: built without CUDA");
-    printf("  CUDA           %s\n  machine        %s\n", h->driver, h->host);
+    printf("  driver         %s\n  machine        %s\n", h->driver, h->host);
     printf("  golden folder  %s\n", info->root[0] != '\0' ? info->root : "not found: set SAMEBITS_GOLDEN");
     printf("GPUs\n");
     for (int i = 0; i < info->devices; i++)
