@@ -146,6 +146,18 @@ static bool parse_int64(const char *text, int64_t *value)
     return true;
 }
 
+const char *sb_read_length(const char *text, int64_t limit, int64_t *value)
+{
+    if (*text < '0' || *text > '9' || (text[0] == '0' && text[1] >= '0' && text[1] <= '9'))
+        return NULL;
+    int64_t sum = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        if (__builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, *text - '0', &sum) || sum > limit)
+            return NULL;
+    *value = sum;
+    return text;
+}
+
 static bool set_int(const struct sb_op *op, const struct sb_param_spec *spec, const char *text, struct sb_param *param,
                     struct sb_error *err)
 {

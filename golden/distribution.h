@@ -41,7 +41,7 @@ uint32_t sb_f32_draw(enum sb_f32_dist dist, const struct sb_rng *rng, uint64_t i
 
 /* E8M0 scale bytes. */
 enum sb_scale_dist {
-    SB_SCALE_REAL,  /* 112..119: what checkpoints hold */
+    SB_SCALE_REAL,  /* 112..119: around the 115 and 116 that a public checkpoint was seen to hold */
     SB_SCALE_BYTES, /* uniform over all 256 */
     SB_SCALE_RAMP,  /* i mod 256: every byte, in order */
     SB_SCALE_EDGES, /* 0x00, 0x01, 0xFE, 0xFF only */

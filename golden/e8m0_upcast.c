@@ -13,6 +13,7 @@ static const int64_t SCALES_LIMIT = (int64_t)1 << 31;
 
 static const char *const semantics_names[] = {"shift", "torch", "cuda", "te", NULL};
 static const char *const out_dtype_names[] = {"f32", "bf16", NULL};
+/* The numbers reach the implementations: 0 fresh, 1 updated, 2 reused. */
 static const char *const history_names[] = {"fresh", "updated", "reused", NULL};
 
 static const struct sb_param_spec params[] = {
@@ -23,7 +24,9 @@ static const struct sb_param_spec params[] = {
     {"dist", SB_PARAM_ENUM, "real", sb_scale_dist_names, 0, 0, "the scale bytes"},
     {"history", SB_PARAM_ENUM, "fresh", history_names, 0, 0,
      "what an earlier upcast saw: nothing, this tensor before an update in place, another tensor at this address"},
-    {"misalign", SB_PARAM_INT, "0", NULL, 0, 15, "bytes the scale pointer stands past a 16-byte boundary"},
+    {"misalign", SB_PARAM_INT, "0", NULL, 0, 15, "bytes that scale stands past a 16-byte boundary"},
+    {"misalign_out", SB_PARAM_INT, "0", NULL, 0, 15,
+     "bytes that out stands past a 16-byte boundary: a multiple of its element's size"},
     {NULL, SB_PARAM_INT, NULL, NULL, 0, 0, NULL},
 };
 
@@ -39,21 +42,6 @@ static const struct sb_tensor_spec outputs[] = {
 
 /* ---- parameters --------------------------------------------------------------------------------- */
 
-/* One extent, in the one way it is written: no sign, no leading zero. Returns what follows it, or NULL. */
-static const char *parse_extent(const char *text, int64_t *extent)
-{
-    if (*text < '0' || *text > '9' || (text[0] == '0' && text[1] >= '0' && text[1] <= '9'))
-        return NULL;
-    int64_t value = 0;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        value = value * 10 + (*text - '0');
-        if (value > SCALES_LIMIT)
-            return NULL;
-    }
-    *extent = value;
-    return text;
-}
-
 static bool parse_shape(const char *text, int *rank, int64_t shape[SB_MAX_RANK])
 {
     *rank = 0;
@@ -62,7 +50,7 @@ static bool parse_shape(const char *text, int *rank, int64_t shape[SB_MAX_RANK])
     for (;;) {
         if (*rank == SB_MAX_RANK)
             return false;
-        text = parse_extent(text, &shape[(*rank)++]);
+        text = sb_read_length(text, SCALES_LIMIT, &shape[(*rank)++]);
         if (text == NULL)
             return false;
         if (*text == '\0')
@@ -70,6 +58,18 @@ static bool parse_shape(const char *text, int *rank, int64_t shape[SB_MAX_RANK])
         if (*text++ != 'x')
             return false;
     }
+}
+
+static enum sb_dtype out_dtype_of(const struct sb_case *c)
+{
+    static const enum sb_dtype dtypes[] = {SB_F32, SB_BF16};
+    return dtypes[sb_case_int(c, "out_dtype")];
+}
+
+static int misalign(const struct sb_case *c, bool output, int index)
+{
+    (void)index; /* one input, one output */
+    return (int)sb_case_int(c, output ? "misalign_out" : "misalign");
 }
 
 static bool validate(const struct sb_case *c, struct sb_error *err)
@@ -83,6 +83,9 @@ static bool validate(const struct sb_case *c, struct sb_error *err)
     const int64_t row_stride = sb_case_int(c, "row_stride");
     if (row_stride != 0 && rank < 2)
         return sb_fail(err, SB_EXIT_BAD_INPUT, "row_stride needs a shape of at least two extents, not %s", text);
+    if (sb_case_int(c, "misalign_out") % (int64_t)sb_dtype_size(out_dtype_of(c)) != 0)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "misalign_out=%s: elements of %s start at multiples of %zu bytes",
+                       sb_case_text(c, "misalign_out"), sb_case_text(c, "out_dtype"), sb_dtype_size(out_dtype_of(c)));
     int64_t span = 1;
     for (int axis = 0; axis < rank; axis++) {
         const bool last = axis == rank - 1;
@@ -135,9 +138,8 @@ static bool generate(const struct sb_case *c, struct sb_data *d, struct sb_error
 
 static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_error *err)
 {
-    static const enum sb_dtype dtypes[] = {SB_F32, SB_BF16};
     const struct sb_tensor *scale = &d->in[0];
-    const enum sb_dtype out_dtype = dtypes[sb_case_int(c, "out_dtype")];
+    const enum sb_dtype out_dtype = out_dtype_of(c);
     if (!sb_tensor_alloc(&d->out[0], "out", out_dtype, scale->rank, scale->shape, err))
         return false;
     d->status =
@@ -159,4 +161,5 @@ const struct sb_op sb_op_e8m0_upcast = {
     .validate = validate,
     .generate = generate,
     .reference = reference,
+    .misalign = misalign,
 };

@@ -7,8 +7,8 @@ enum { BOTH = SB_SMOKE | SB_STANDARD };
 const struct sb_case_row sb_cases_e8m0_upcast[] = {
     /* ---- all 256 bytes under every contract ---- */
     {"shape=256,semantics=shift,dist=ramp", BOTH,
-     "all 256 bytes in order; 0x00 must be +0 and 0xFF +inf: a spec-correct conversion in place of the shift "
-     "shows here and nowhere else"},
+     "all 256 bytes in order; 0x00 must be +0 and 0xFF +inf: a spec-correct conversion in place of the shift differs "
+     "at these two bytes and nowhere else"},
     {"shape=256,semantics=torch,dist=ramp", BOTH,
      "all 256 bytes in order; 0x00 must be 2^-127 and 0xFF the signalling NaN 0x7F800001: a shift, or one "
      "floating-point move, changes them"},
@@ -149,6 +149,29 @@ const struct sb_case_row sb_cases_e8m0_upcast[] = {
      "shorter than the way to the next boundary: head and tail meet"},
     {"shape=19x35,semantics=te,row_stride=37,dist=bytes,misalign=5", SB_STANDARD,
      "misaligned base and odd stride together"},
+    {"shape=1027,semantics=torch,dist=bytes,misalign_out=4", BOTH,
+     "out 4 bytes past a 16-byte boundary: a vector store there is an error; f32 elements are aligned, vectors of four "
+     "are not"},
+    {"shape=1027,semantics=shift,dist=bytes,misalign_out=8", SB_STANDARD,
+     "out 8 bytes past a 16-byte boundary: half a vector of four f32"},
+    {"shape=1027,semantics=te,dist=bytes,misalign_out=12", SB_STANDARD,
+     "out 12 bytes past a 16-byte boundary: one f32 short of a vector"},
+    {"shape=1027,semantics=cuda,out_dtype=bf16,dist=bytes,misalign_out=2", SB_STANDARD,
+     "out 2 bytes past a 16-byte boundary: not even two bf16 can be stored as one word"},
+    {"shape=1027,semantics=torch,out_dtype=bf16,dist=bytes,misalign_out=4", SB_STANDARD,
+     "out 4 bytes past a 16-byte boundary: pairs of bf16 are aligned, fours are not"},
+    {"shape=1027,semantics=shift,out_dtype=bf16,dist=bytes,misalign_out=8", SB_STANDARD,
+     "out 8 bytes past a 16-byte boundary: fours of bf16 are aligned, eights are not"},
+    {"shape=1027,semantics=te,out_dtype=bf16,dist=bytes,misalign_out=14", SB_STANDARD,
+     "out 14 bytes past a 16-byte boundary: one bf16 short of a vector"},
+    {"shape=1027,semantics=shift,dist=bytes,misalign=3,misalign_out=12", SB_STANDARD,
+     "input and output off their boundaries by different amounts: no head of single elements aligns both"},
+    {"shape=1027,semantics=cuda,out_dtype=bf16,dist=bytes,misalign=1,misalign_out=2", SB_STANDARD,
+     "one element past the boundary on both sides: a head of 15 elements aligns both"},
+    {"shape=3,semantics=torch,dist=bytes,misalign_out=4", SB_STANDARD,
+     "fewer elements than up to the next boundary of out"},
+    {"shape=19x35,semantics=cuda,row_stride=37,dist=bytes,misalign_out=8", SB_STANDARD,
+     "strided rows into a misaligned out"},
     /* ---- what was there before ---- */
     {"shape=64x32,semantics=shift,history=updated", BOTH,
      "scales changed in place after an upcast (a weight refresh): a cached copy that is not made again is stale"},
@@ -180,6 +203,11 @@ const struct sb_case_row sb_cases_e8m0_upcast[] = {
     {"shape=256x4,semantics=te", SB_STANDARD, "V3 kv_b 32768x512: four columns, one word a row"},
     {"shape=56x128,semantics=shift", SB_STANDARD, "V3 o_proj 7168x16384"},
     {"shape=12x40,semantics=torch", SB_STANDARD, "a 1536x5120 weight in 128x128 blocks"},
+    {"shape=32x8,semantics=shift", SB_STANDARD,
+     "DeepSeek-V4-Flash at TP=2: a 4096x1024 weight in 128x128 blocks, half a vector a row"},
+    {"shape=128x8,semantics=cuda", SB_STANDARD, "DeepSeek-V4-Flash at TP=2: a 16384x1024 weight in 128x128 blocks"},
+    {"shape=12x56,semantics=te", SB_STANDARD,
+     "DeepSeek-V4-Pro wq_a: 1536x7168 in 128x128 blocks, rows of three and a half vectors"},
     {"shape=1048579,semantics=shift", SB_STANDARD,
      "1 Mi + 3 scales: many blocks and an odd end; an index of 16 bits wraps"},
     {"shape=1025x257,semantics=torch,out_dtype=bf16,row_stride=260,dist=bytes", SB_STANDARD,
@@ -201,5 +229,11 @@ const struct sb_case_row sb_cases_e8m0_upcast[] = {
     {"shape=2048x128,semantics=shift", SB_SEED,
      "DeepSeek-V4-Flash routed experts w1 and w3, MXFP4: 2048x4096 in 1x32 blocks, one scale grid an expert"},
     {"shape=4096x64,semantics=shift", SB_SEED, "DeepSeek-V4-Flash routed experts w2, MXFP4: 4096x2048 in 1x32 blocks"},
+    /* ---- refused for their plain arguments, before any array is read ---- */
+    {"shape=4x32,semantics=shift,row_stride=16", SB_ARGUMENTS,
+     "rejected: rows would overlap; a kernel that goes ahead writes plausible output"},
+    {"shape=2x3x8,semantics=torch,out_dtype=bf16,row_stride=7", SB_ARGUMENTS, "rejected: one byte short of a row"},
+    {"shape=0x32,semantics=cuda,row_stride=31", SB_ARGUMENTS,
+     "rejected: no rows, but the stride is wrong all the same: the check comes before the empty case"},
     {NULL, 0, NULL},
 };

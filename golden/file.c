@@ -134,8 +134,20 @@ static const char *advice(int why)
     }
 }
 
+/* A rename over a device would put a plain file in its place (as root: over /dev/null), over a symbolic link it would
+ * leave the target as it was. */
+static bool is_replaceable(const char *path, struct sb_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || S_ISREG(st.st_mode))
+        return true;
+    return sb_fail(err, SB_EXIT_BAD_INPUT, "%s: there already, and not a regular file; choose another name", path);
+}
+
 bool sb_file_write(const char *path, const void *bytes, size_t size, struct sb_error *err)
 {
+    if (!is_replaceable(path, err))
+        return false;
     const size_t room = strlen(path) + 32;
     char *folder = folder_of(path), *temporary = malloc(room);
     bool ok = folder != NULL && temporary != NULL;

@@ -2,6 +2,7 @@
 #include "hdf5_util.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,7 +253,8 @@ hid_t sb_h5_open(const char *path, struct sb_error *err)
 {
     sb_h5_quiet();
     struct stat st;
-    FILE *f = fopen(path, "rb");
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO must not wait for its writer */
+    FILE *f = fd >= 0 ? fdopen(fd, "rb") : NULL;
     const int why = errno;
     if (f == NULL) {
         sb_fail(err, SB_EXIT_BAD_INPUT, "%s: cannot open: %s", path, strerror(why));
@@ -380,6 +382,58 @@ static bool describe_shape(struct sb_h5_dataset *ds, struct sb_error *err)
     return true;
 }
 
+/* H5Dget_space_status() is of no use here: it takes a compressed chunk for one that is allocated in part. */
+static bool is_written(hid_t dataset)
+{
+    hsize_t extent[H5S_MAX_RANK], chunk[H5S_MAX_RANK], wanted = 1, found = 0;
+    const hid_t create = H5Dget_create_plist(dataset), space = H5Dget_space(dataset);
+    const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    bool written = H5Dget_storage_size(dataset) > 0;
+    if (written && H5Pget_layout(create) == H5D_CHUNKED) {
+        written = H5Pget_chunk(create, rank, chunk) == rank && H5Dget_num_chunks(dataset, space, &found) >= 0;
+        for (int axis = 0; written && axis < rank; axis++)
+            wanted *= (extent[axis] + chunk[axis] - 1) / chunk[axis];
+        written = written && found == wanted;
+    }
+    H5Sclose(space);
+    H5Pclose(create);
+    return written;
+}
+
+/* A number that two objects of one open file share. */
+static bool file_number(hid_t object, unsigned long *number)
+{
+#if H5_VERSION_GE(1, 12, 0)
+    H5O_info2_t info;
+    const bool ok = H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0;
+#else
+    H5O_info_t info;
+    const bool ok = H5Oget_info(object, &info) >= 0;
+#endif
+    *number = ok ? info.fileno : 0;
+    return ok;
+}
+
+/* Is the dataset in this file, and not behind a link into another one? */
+static bool in_file(hid_t dataset, hid_t file)
+{
+    unsigned long here, root;
+    return file_number(dataset, &here) && file_number(file, &root) && here == root;
+}
+
+/* Elements that stand in another file, or that nobody wrote, are no result: HDF5 reads fill values for the latter. */
+static bool all_inside(const struct sb_h5_dataset *ds, hid_t file, struct sb_error *err)
+{
+    const hid_t create = H5Dget_create_plist(ds->id);
+    const bool plain = create >= 0 && H5Pget_layout(create) != H5D_VIRTUAL && H5Pget_external_count(create) == 0;
+    H5Pclose(create);
+    if (!plain || !in_file(ds->id, file))
+        return bad_dataset(ds, err, "its elements stand in another file; store them in this one");
+    if (sb_tensor_count(&ds->tensor) > 0 && !is_written(ds->id))
+        return bad_dataset(ds, err, "not all of its elements were ever written");
+    return true;
+}
+
 bool sb_h5_dataset_open(struct sb_h5_dataset *ds, hid_t file, const char *path, const char *name, struct sb_error *err)
 {
     memset(ds, 0, sizeof *ds);
@@ -392,7 +446,7 @@ bool sb_h5_dataset_open(struct sb_h5_dataset *ds, hid_t file, const char *path, 
     if (ds->id < 0)
         return bad_dataset_h5(ds, err, "cannot be opened as a dataset");
     (void)sb_h5_get_text(ds->id, "sha256", ds->sha256, sizeof ds->sha256);
-    if (describe_type(ds, err) && describe_shape(ds, err))
+    if (describe_type(ds, err) && describe_shape(ds, err) && all_inside(ds, file, err))
         return true;
     sb_h5_dataset_close(ds);
     return false;

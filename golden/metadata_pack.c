@@ -17,9 +17,7 @@ static const struct sb_param_spec params[] = {
      "columns of the scaled matrix: 32 a scale; a call takes 1 or more"},
     {"carrier", SB_PARAM_ENUM, "u8", sb_carrier_names, 0, 0, "how the scale bytes lie in memory"},
     {"fill", SB_PARAM_INT, "1", NULL, 0, 255, "the byte where packed has no scale"},
-    {"row_stride", SB_PARAM_INT, "0", NULL, 0, INT64_C(1) << 31, "carrier elements from row to row; 0: dense"},
-    {"col_stride", SB_PARAM_INT, "1", NULL, 1, INT64_C(1) << 31, "carrier elements from column to column"},
-    {"dist", SB_PARAM_ENUM, "bytes", sb_scale_dist_names, 0, 0, "the scale bytes"},
+#include "scales_params.inc"
     {NULL, SB_PARAM_INT, NULL, NULL, 0, 0, NULL},
 };
 
@@ -34,6 +32,11 @@ static const struct sb_tensor_spec outputs[] = {
     {"packed", "scales in 128x4 tiles of 512 bytes, in the order of x_gather_idx, shown as (1, bytes)", false},
     {NULL, NULL, false},
 };
+
+static int misalign(const struct sb_case *c, bool output, int index)
+{
+    return !output && index == IN_RAW ? (int)sb_case_int(c, "misalign") : 0;
+}
 
 static bool validate(const struct sb_case *c, struct sb_error *err)
 {
@@ -64,6 +67,11 @@ static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_erro
     const struct sb_topk_args args = sb_routing_args(c, d->in);
     const struct sb_scale_pack_args scales = sb_scale_pack_args_of(c, &d->in[IN_RAW], args.n);
     int64_t TK = 0, TKP = 0;
+    d->status = sb_metadata_pack_check_args(&args, &scales);
+    if (d->status.code != SB_OK) { /* no array may be read */
+        describe_largest(c, d);
+        return true;
+    }
     const struct sb_status counted = sb_ref_topk_count(&args, NULL, &TK, &TKP);
     if (counted.code != SB_OK)
         TK = TKP = 0;
@@ -107,23 +115,8 @@ static bool packed_follows_gather(const struct sb_case *c, const struct sb_data 
 static bool relations(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, char *why,
                       size_t why_size)
 {
-    if (d->status.code != SB_OK) {
-        snprintf(why, why_size, "the call is rejected: it has no outputs to relate");
-        return false;
-    }
-    if (!sb_routing_same_shapes(d->out, out, SB_ROUTING_OUTPUTS + 1, why, why_size))
-        return false;
-    const struct sb_topk_args args = sb_routing_args(c, d->in);
-    const struct sb_topk_out view = sb_routing_out(out);
-    return sb_topk_relations(&args, &view, why, why_size) && packed_follows_gather(c, d, out, why, why_size);
-}
-
-static int derived(const struct sb_case *c, struct sb_derived *out, int max)
-{
-    if (max < 1)
-        return 0;
-    out[0] = (struct sb_derived){"S", sb_scale_columns(sb_case_int(c, "cols"))};
-    return 1;
+    return sb_routing_relations(c, d, out, SB_ROUTING_OUTPUTS + 1, why, why_size) &&
+           packed_follows_gather(c, d, out, why, why_size);
 }
 
 const struct sb_op sb_op_metadata_pack = {
@@ -140,5 +133,6 @@ const struct sb_op sb_op_metadata_pack = {
     .reference = reference,
     .relations = relations,
     .prelude = sb_routing_prelude,
-    .derived = derived,
+    .derived = sb_raw_scales_derived,
+    .misalign = misalign,
 };

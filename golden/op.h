@@ -18,21 +18,23 @@ enum sb_param_kind { SB_PARAM_INT, SB_PARAM_ENUM, SB_PARAM_TEXT };
 struct sb_param_spec {
     const char *name; /* as in the id and as the root attribute of the golden file */
     enum sb_param_kind kind;
-    const char *standard;        /* default as text; NULL: required, and always printed in the id */
-    const char *const *choices;  /* ENUM: NULL-terminated; the value is the index */
-    int64_t min, max;            /* INT */
-    const char *help;            /* one line */
+    const char *standard;       /* default as text; NULL: required, and always printed in the id */
+    const char *const *choices; /* ENUM: NULL-terminated; the value is the index */
+    int64_t min, max;           /* INT */
+    const char *help;           /* one line */
 };
 
 struct sb_param {
-    int64_t value;            /* INT: the number; ENUM: the index */
-    char text[SB_TEXT_SIZE];  /* canonical text, for every kind */
+    int64_t value;           /* INT: the number; ENUM: the index */
+    char text[SB_TEXT_SIZE]; /* canonical text, for every kind */
 };
 
 /* ---- cases -------------------------------------------------------------------------------------- */
 
-/* Suites a case belongs to. A case of smoke or seed need not be in standard. */
-enum sb_suite { SB_SMOKE = 1, SB_STANDARD = 2, SB_SEED = 4 };
+/* Suites a case belongs to. A case of smoke or seed need not be in standard. ARGUMENTS holds the calls that are refused
+ * for their plain arguments alone (topk=33): apart from the others, because whoever recomputes a set from its arrays
+ * should not meet files whose arrays say nothing. */
+enum sb_suite { SB_SMOKE = 1, SB_STANDARD = 2, SB_SEED = 4, SB_ARGUMENTS = 8 };
 
 struct sb_case_row {
     const char *call;   /* "N=512,topk=4,E=8": the parameters, without the op */
@@ -60,7 +62,7 @@ const char *sb_case_text(const struct sb_case *c, const char *name); /* canonica
 /* ---- data --------------------------------------------------------------------------------------- */
 
 /* The tensors of one case, in host memory. Inputs and outputs stand in the order of op->inputs and
- * op->outputs; an optional tensor that the case lacks has its name, data == NULL and rank 0. Owns all `data` (malloc). */
+ * op->outputs; an optional tensor that the case lacks has its name, data == NULL and rank 0. Owns `data` (malloc). */
 struct sb_data {
     struct sb_tensor in[SB_MAX_TENSORS];
     struct sb_tensor out[SB_MAX_TENSORS];
@@ -72,7 +74,8 @@ void sb_data_start(struct sb_data *d, const struct sb_op *op);
 void sb_data_free(struct sb_data *d);
 void sb_tensors_free(struct sb_tensor *t, int n); /* frees data, sets it NULL */
 /* Sets up a dense tensor and allocates it (at least one byte). False with err when memory is short. */
-bool sb_tensor_alloc(struct sb_tensor *t, const char *name, enum sb_dtype dtype, int rank, const int64_t *shape, struct sb_error *err);
+bool sb_tensor_alloc(struct sb_tensor *t, const char *name, enum sb_dtype dtype, int rank, const int64_t *shape,
+                     struct sb_error *err);
 
 /* The same for a rank-2-or-more tensor with strides (in elements; 0: dense, 1). Every byte of the span starts as
  * SB_GAP_BYTE, so what is not written afterwards is a gap. */
@@ -103,9 +106,9 @@ enum { SB_MAX_DERIVED = 8 };
 
 struct sb_op {
     const char *name;
-    const char *contract;      /* "e8m0_upcast"; for wgrad also names the arithmetic: "wgrad_varlen_k/tc-bf16-k16-f25" */
+    const char *contract; /* "e8m0_upcast"; for wgrad also names the arithmetic: "wgrad_varlen_k/tc-bf16-k16-f25" */
     int contract_version;
-    const char *summary;       /* one line for `list` and `info` */
+    const char *summary;                  /* one line for `list` and `info` */
     const struct sb_param_spec *params;   /* ends with name == NULL */
     const struct sb_tensor_spec *inputs;  /* ends with name == NULL */
     const struct sb_tensor_spec *outputs; /* ends with name == NULL */
@@ -123,7 +126,8 @@ struct sb_op {
 
     /* Optional. Do `out` (same order as d->out, host memory) satisfy the contract's relations, in whatever
      * order? Says so, or names the first violation in `why`. */
-    bool (*relations)(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, char *why, size_t why_size);
+    bool (*relations)(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, char *why,
+                      size_t why_size);
 
     /* Optional. The id of a call to be made first in the same buffers (a large call, then this one), or NULL. */
     const char *(*prelude)(const struct sb_case *c, char *id, size_t size);
@@ -135,6 +139,11 @@ struct sb_op {
     /* Optional. Sizes known from the parameters alone, each written as one more i64 root attribute. Fills at most
      * `max` entries of `out` and returns how many. Sizes that depend on drawn values (TK, TKP) are outputs. */
     int (*derived)(const struct sb_case *c, struct sb_derived *out, int max);
+
+    /* Optional. Bytes, 0..15, that an implementation is given input `index` (or that output) past a 16-byte boundary;
+     * without it every tensor starts on one. The reference's result does not depend on it, except where the contract
+     * demands an alignment: there the reference is handed such an address too. */
+    int (*misalign)(const struct sb_case *c, bool output, int index);
 };
 
 int sb_op_input_count(const struct sb_op *op);
@@ -158,6 +167,10 @@ bool sb_case_from_row(struct sb_case *c, const struct sb_op *op, int i, struct s
 
 /* Prints the canonical id of c->op and c->param. False when it does not fit. */
 bool sb_case_print(const struct sb_case *c, char *id, size_t size);
+
+/* A number from 0 to `limit` at the start of `text`, in the one way it is written: no sign, no leading zero. Returns
+ * what follows it, or NULL. For values of kind TEXT. */
+const char *sb_read_length(const char *text, int64_t limit, int64_t *value);
 
 /* Edit distance, for near misses. */
 int sb_edit_distance(const char *a, const char *b);

@@ -1,12 +1,29 @@
 /* route.c - the routing patterns: which experts one token goes to. See enum sb_route. */
 #include "routing.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-const char *const sb_route_names[SB_ROUTE_COUNT + 1] = {
-    "uniform",     "holes",          "none",         "one_expert", "ends_empty", "all_experts",
-    "exact_block", "block_minus",    "block_plus",   "skewed",     "hot",        "invalid",
-    "duplicate",   "duplicate_last", "tail_invalid", "descending", "ascending",  NULL};
+const char *const sb_route_names[SB_ROUTE_COUNT + 1] = {"uniform",
+                                                        "holes",
+                                                        "none",
+                                                        "one_expert",
+                                                        "ends_empty",
+                                                        "all_experts",
+                                                        "exact_block",
+                                                        "block_minus",
+                                                        "block_plus",
+                                                        "skewed",
+                                                        "hot",
+                                                        "invalid",
+                                                        "duplicate",
+                                                        "duplicate_last",
+                                                        "tail_invalid",
+                                                        "descending",
+                                                        "ascending",
+                                                        "duplicate_nested",
+                                                        "duplicate_adjacent",
+                                                        NULL};
 
 enum { STREAM_ROUTE = 16, STREAM_ROUTE_CASE = 17 };
 
@@ -235,6 +252,21 @@ static void duplicate_some(const struct router *r, int64_t row, int64_t *ids)
     ids[b] = ids[a];
 }
 
+/* [7, 3, 3, 7]: the pair that starts first is not the one of the lower expert, nor the one that ends first. Made of the
+ * row's own distinct experts, so that there are two pairs and no more. */
+static void duplicate_nested(const struct router *r, int64_t *ids)
+{
+    const int64_t low = smaller(ids[0], ids[1]), high = ids[0] + ids[1] - low;
+    ids[0] = ids[r->topk - 1] = high;
+    ids[1] = ids[2] = low;
+}
+
+static void duplicate_adjacent(const struct router *r, int64_t *ids)
+{
+    const int64_t a = (r->topk - 1) / 2;
+    ids[a + 1] = ids[a];
+}
+
 /* Insertion sort of the valid ids in their slots; -1 counts as the smallest. */
 static void sort_row(const struct router *r, bool descending, int64_t *ids)
 {
@@ -288,6 +320,10 @@ static void route_row(const struct router *r, int64_t row, int64_t *ids)
         duplicate_some(r, row, ids);
     if (r->route == SB_ROUTE_DUPLICATE_LAST && row == r->n - 1)
         ids[r->topk - 1] = ids[0] = r->target;
+    if (r->route == SB_ROUTE_DUPLICATE_NESTED && row == r->n / 2)
+        duplicate_nested(r, ids);
+    if (r->route == SB_ROUTE_DUPLICATE_ADJACENT && row == r->n / 2)
+        duplicate_adjacent(r, ids);
     if (r->route == SB_ROUTE_DESCENDING || r->route == SB_ROUTE_ASCENDING)
         sort_row(r, r->route == SB_ROUTE_DESCENDING, ids);
 }
@@ -326,6 +362,11 @@ bool sb_route_validate(const struct sb_case *c, struct sb_error *err)
     if (duplicate && (topk < 2 || n < 1 || experts < 1))
         return sb_fail(err, SB_EXIT_BAD_INPUT, "route=%s needs N and E of at least 1 and topk of at least 2",
                        sb_route_names[route]);
+    const int64_t least = route == SB_ROUTE_DUPLICATE_NESTED ? 4 : route == SB_ROUTE_DUPLICATE_ADJACENT ? 2 : 0;
+    if (least > 0 && (n < 1 || topk < least || experts < topk))
+        return sb_fail(err, SB_EXIT_BAD_INPUT,
+                       "route=%s needs N of at least 1, topk of at least %" PRId64 " and E of at least topk",
+                       sb_route_names[route], least);
     if (route != SB_ROUTE_NONE && (topk < 1 || experts < 1))
         return sb_fail(err, SB_EXIT_BAD_INPUT, "topk=0 and E=0 need route=none");
     if (tokens_of_target(route, n, sb_case_int(c, "block")) < 0)

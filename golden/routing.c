@@ -214,8 +214,9 @@ int64_t sb_routing_describe_largest(const struct sb_case *c, struct sb_tensor *o
     return TKP;
 }
 
-bool sb_routing_same_shapes(const struct sb_tensor *expected, const struct sb_tensor *out, int n, char *why,
-                            size_t why_size)
+/* Do the candidate's outputs have data and the shapes of `expected`? Otherwise says which does not. */
+static bool same_shapes(const struct sb_tensor *expected, const struct sb_tensor *out, int n, char *why,
+                        size_t why_size)
 {
     for (int i = 0; i < n; i++) {
         const bool same = out[i].data != NULL && out[i].dtype == expected[i].dtype && out[i].rank == expected[i].rank &&
@@ -227,6 +228,20 @@ bool sb_routing_same_shapes(const struct sb_tensor *expected, const struct sb_te
         }
     }
     return true;
+}
+
+bool sb_routing_relations(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, int n,
+                          char *why, size_t why_size)
+{
+    if (d->status.code != SB_OK) {
+        snprintf(why, why_size, "the call is rejected: it has no outputs to relate");
+        return false;
+    }
+    if (!same_shapes(d->out, out, n, why, why_size))
+        return false;
+    const struct sb_topk_args args = sb_routing_args(c, d->in);
+    const struct sb_topk_out view = sb_routing_out(out);
+    return sb_topk_relations(&args, &view, why, why_size);
 }
 
 const char *sb_routing_prelude(const struct sb_case *c, char *id, size_t size)

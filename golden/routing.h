@@ -1,4 +1,9 @@
-/* routing.h - what topk_metadata and metadata_pack share: routing patterns, their inputs, the reference's view. */
+/* routing.h - what topk_metadata and metadata_pack share: routing patterns, their inputs, the reference's view.
+ *
+ * Both ops take the same parameters and tensors first and metadata_pack adds its own behind them. C cannot join two
+ * constant tables, so the shared rows stand in routing_params.inc, routing_inputs.inc and routing_outputs.inc, lists of
+ * initialisers that each op includes in the middle of its table; scales_params.inc is the same for the ops that pack.
+ */
 #ifndef SAMEBITS_GOLDEN_ROUTING_H
 #define SAMEBITS_GOLDEN_ROUTING_H
 
@@ -12,23 +17,25 @@ enum { SB_ROUTE_TOPK_LIMIT = 64, SB_ROUTE_EXPERTS_LIMIT = 2048 };
 /* Which experts the tokens go to. A row's experts are distinct except under the duplicate patterns; where E < topk,
  * the slots left over are -1. */
 enum sb_route {
-    SB_ROUTE_UNIFORM,        /* every slot valid, experts in random order */
-    SB_ROUTE_HOLES,          /* uniform, half of the slots -1, anywhere in the row */
-    SB_ROUTE_NONE,           /* all -1: TK = 0 */
-    SB_ROUTE_ONE_EXPERT,     /* every token to one expert, the other slots -1 */
-    SB_ROUTE_ENDS_EMPTY,     /* nothing to experts 0, E/2 and E-1 */
-    SB_ROUTE_ALL_EXPERTS,    /* topk = E: every token to every expert */
-    SB_ROUTE_EXACT_BLOCK,    /* some expert has a multiple of block tokens */
-    SB_ROUTE_BLOCK_MINUS,    /* one less */
-    SB_ROUTE_BLOCK_PLUS,     /* one more */
-    SB_ROUTE_SKEWED,         /* low experts take most */
-    SB_ROUTE_HOT,            /* every token to one expert, its other slots uniform */
-    SB_ROUTE_INVALID,        /* uniform, a third of the ids outside -1..E-1 */
-    SB_ROUTE_DUPLICATE,      /* an expert twice in the middle row and in the last: rejected */
-    SB_ROUTE_DUPLICATE_LAST, /* an expert in the first and last slot of the last row: rejected */
-    SB_ROUTE_TAIL_INVALID,   /* holes; the last three eighths of the rows all -1 */
-    SB_ROUTE_DESCENDING,     /* uniform, each row's experts descending */
-    SB_ROUTE_ASCENDING,      /* uniform, each row's experts ascending */
+    SB_ROUTE_UNIFORM,          /* every slot valid, experts in random order */
+    SB_ROUTE_HOLES,            /* uniform, half of the slots -1, anywhere in the row */
+    SB_ROUTE_NONE,             /* all -1: TK = 0 */
+    SB_ROUTE_ONE_EXPERT,       /* every token to one expert, the other slots -1 */
+    SB_ROUTE_ENDS_EMPTY,       /* nothing to experts 0, E/2 and E-1 */
+    SB_ROUTE_ALL_EXPERTS,      /* topk = E: every token to every expert */
+    SB_ROUTE_EXACT_BLOCK,      /* some expert has a multiple of block tokens */
+    SB_ROUTE_BLOCK_MINUS,      /* one less */
+    SB_ROUTE_BLOCK_PLUS,       /* one more */
+    SB_ROUTE_SKEWED,           /* low experts take most */
+    SB_ROUTE_HOT,              /* every token to one expert, its other slots uniform */
+    SB_ROUTE_INVALID,          /* uniform, a third of the ids outside -1..E-1 */
+    SB_ROUTE_DUPLICATE,        /* an expert twice in the middle row and in the last: rejected */
+    SB_ROUTE_DUPLICATE_LAST,   /* an expert in the first and last slot of the last row: rejected */
+    SB_ROUTE_TAIL_INVALID,     /* holes; the last three eighths of the rows all -1 */
+    SB_ROUTE_DESCENDING,       /* uniform, each row's experts descending */
+    SB_ROUTE_ASCENDING,        /* uniform, each row's experts ascending */
+    SB_ROUTE_DUPLICATE_NESTED, /* middle row: an expert in the first and last slot, a lower one in between: rejected */
+    SB_ROUTE_DUPLICATE_ADJACENT, /* middle row: an expert in the two slots in the middle: rejected */
     SB_ROUTE_COUNT
 };
 
@@ -91,9 +98,10 @@ void sb_routing_store_sizes(struct sb_tensor *out, const struct sb_topk_out *res
 /* Describes outputs large enough for any routing of these parameters, without data. Returns that TKP. */
 int64_t sb_routing_describe_largest(const struct sb_case *c, struct sb_tensor *out);
 
-/* Do the candidate's outputs have data and the shapes of `expected`? Otherwise says which does not. */
-bool sb_routing_same_shapes(const struct sb_tensor *expected, const struct sb_tensor *out, int n, char *why,
-                            size_t why_size);
+/* The hook sb_op.relations, as far as the first SB_ROUTING_OUTPUTS outputs go. All `n` outputs must have data and the
+ * shapes that the reference gave them. */
+bool sb_routing_relations(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, int n,
+                          char *why, size_t why_size);
 
 /* The id of the call with N = after, or NULL. */
 const char *sb_routing_prelude(const struct sb_case *c, char *id, size_t size);

@@ -1,5 +1,6 @@
 /* scale_pack.c - parameters, inputs and reference call of scale_pack. Contract section 3. */
 #include "ops.h"
+#include "gather.h"
 #include "scales.h"
 
 #include <inttypes.h>
@@ -9,16 +10,11 @@ enum { STREAM_RAW = 1, STREAM_GATHER = 2 };
 enum { IN_RAW, IN_GATHER };
 static const int64_t PACKED_LIMIT = INT64_C(1) << 32; /* bytes of host memory for one output */
 
-enum gather {
-    GATHER_NONE,         /* absent: identity */
-    GATHER_IDENTITY,     /* r mod N, given as an array */
-    GATHER_RANDOM,       /* any row of raw, repeats included */
-    GATHER_REVERSE,      /* last row first */
-    GATHER_REPEAT,       /* each row three times */
-    GATHER_ROW0,         /* row 0 everywhere, as padding has it */
-    GATHER_OUTSIDE,      /* random, but N in the middle and INT32_MIN at the end: rejected */
-    GATHER_NEGATIVE,     /* random, but -1 in the middle and INT32_MAX at the end: rejected */
-    GATHER_OUTSIDE_LAST, /* random, but N at the very end: rejected */
+/* Patterns of this op alone. All are random but for the indices named, and rejected. */
+enum {
+    GATHER_OUTSIDE = SB_GATHER_COUNT, /* N in the middle, INT32_MIN at the end */
+    GATHER_NEGATIVE,                  /* -1 in the middle, INT32_MAX at the end */
+    GATHER_OUTSIDE_LAST,              /* N at the very end */
 };
 static const char *const gather_names[] = {"none", "identity", "random",   "reverse",      "repeat",
                                            "row0", "outside",  "negative", "outside_last", NULL};
@@ -31,9 +27,7 @@ static const struct sb_param_spec params[] = {
     {"carrier", SB_PARAM_ENUM, "u8", sb_carrier_names, 0, 0, "how the scale bytes lie in memory"},
     {"fill", SB_PARAM_INT, "1", NULL, 0, 255, "the byte where packed has no scale"},
     {"gather", SB_PARAM_ENUM, "none", gather_names, 0, 0, "source row of each packed row"},
-    {"row_stride", SB_PARAM_INT, "0", NULL, 0, INT64_C(1) << 31, "carrier elements from row to row; 0: dense"},
-    {"col_stride", SB_PARAM_INT, "1", NULL, 1, INT64_C(1) << 31, "carrier elements from column to column"},
-    {"dist", SB_PARAM_ENUM, "bytes", sb_scale_dist_names, 0, 0, "the scale bytes"},
+#include "scales_params.inc"
     {NULL, SB_PARAM_INT, NULL, NULL, 0, 0, NULL},
 };
 
@@ -55,6 +49,11 @@ static void resolve(struct sb_case *c)
             c->param[i].value = sb_case_int(c, "N");
 }
 
+static int misalign(const struct sb_case *c, bool output, int index)
+{
+    return !output && index == IN_RAW ? (int)sb_case_int(c, "misalign") : 0;
+}
+
 static bool validate(const struct sb_case *c, struct sb_error *err)
 {
     const int64_t r = sb_case_int(c, "R"), cols = sb_case_int(c, "cols");
@@ -67,41 +66,20 @@ static bool validate(const struct sb_case *c, struct sb_error *err)
 
 /* ---- inputs ------------------------------------------------------------------------------------- */
 
-static int64_t gather_row(enum gather kind, const struct sb_rng *rng, int64_t r, int64_t n)
+static void spoil_gather(int kind, int64_t n, int64_t r, int32_t *gather)
 {
-    if (n == 0) /* every index is outside: the call is rejected */
-        return 0;
-    switch (kind) {
-    case GATHER_IDENTITY:
-        return r % n;
-    case GATHER_REVERSE:
-        return n - 1 - r % n;
-    case GATHER_REPEAT:
-        return r / 3 % n;
-    case GATHER_ROW0:
-        return 0;
-    default:
-        return (int64_t)sb_rng_below(rng, (uint64_t)r, (uint64_t)n);
-    }
-}
-
-/* Two bad indices where the lower position has to be named. */
-static void spoil_gather(enum gather kind, int64_t n, int64_t r, int32_t *gather)
-{
-    if (r == 0 || (kind != GATHER_OUTSIDE && kind != GATHER_NEGATIVE && kind != GATHER_OUTSIDE_LAST))
-        return;
     const int32_t limit = (int32_t)(n < INT32_MAX ? n : INT32_MAX);
-    if (kind == GATHER_OUTSIDE_LAST) {
+    if (kind == GATHER_OUTSIDE)
+        sb_gather_spoil(gather, r / 2, limit, r - 1, INT32_MIN);
+    if (kind == GATHER_NEGATIVE)
+        sb_gather_spoil(gather, r / 2, -1, r - 1, INT32_MAX);
+    if (kind == GATHER_OUTSIDE_LAST)
         gather[r - 1] = limit;
-        return;
-    }
-    gather[r - 1] = kind == GATHER_OUTSIDE ? INT32_MIN : INT32_MAX;
-    gather[r / 2] = kind == GATHER_OUTSIDE ? limit : -1;
 }
 
 static bool generate_gather(const struct sb_case *c, struct sb_tensor *gather, struct sb_error *err)
 {
-    const enum gather kind = (enum gather)sb_case_int(c, "gather");
+    const enum sb_gather kind = (enum sb_gather)sb_case_int(c, "gather");
     const int64_t n = sb_case_int(c, "N"), r = sb_case_int(c, "R");
     const struct sb_rng rng = {c->seed, STREAM_GATHER};
     if (!sb_tensor_alloc(gather, "gather", SB_I32, 1, &r, err))
@@ -109,8 +87,9 @@ static bool generate_gather(const struct sb_case *c, struct sb_tensor *gather, s
     int32_t *rows = gather->data;
 #pragma omp parallel for schedule(static) if (r >= SB_PARALLEL_FROM)
     for (int64_t i = 0; i < r; i++)
-        rows[i] = (int32_t)gather_row(kind, &rng, i, n);
-    spoil_gather(kind, n, r, rows);
+        rows[i] = sb_gather_row(kind, &rng, i, i, n);
+    if (r > 0)
+        spoil_gather((int)kind, n, r, rows);
     return true;
 }
 
@@ -118,7 +97,7 @@ static bool generate(const struct sb_case *c, struct sb_data *d, struct sb_error
 {
     sb_data_start(d, c->op);
     return sb_raw_scales_generate(c, sb_case_int(c, "N"), STREAM_RAW, &d->in[IN_RAW], err) &&
-           (sb_case_int(c, "gather") == GATHER_NONE || generate_gather(c, &d->in[IN_GATHER], err));
+           (sb_case_int(c, "gather") == SB_GATHER_NONE || generate_gather(c, &d->in[IN_GATHER], err));
 }
 
 /* ---- reference ---------------------------------------------------------------------------------- */
@@ -138,14 +117,6 @@ static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_erro
     return true;
 }
 
-static int derived(const struct sb_case *c, struct sb_derived *out, int max)
-{
-    if (max < 1)
-        return 0;
-    out[0] = (struct sb_derived){"S", sb_scale_columns(sb_case_int(c, "cols"))};
-    return 1;
-}
-
 const struct sb_op sb_op_scale_pack = {
     .name = "scale_pack",
     .contract = "scale_pack",
@@ -159,5 +130,6 @@ const struct sb_op sb_op_scale_pack = {
     .generate = generate,
     .reference = reference,
     .resolve = resolve,
-    .derived = derived,
+    .derived = sb_raw_scales_derived,
+    .misalign = misalign,
 };

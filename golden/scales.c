@@ -12,7 +12,7 @@ static const int64_t RAW_LIMIT = (int64_t)1 << 33; /* bytes: beyond, a typing mi
 
 int64_t sb_scale_columns(int64_t cols)
 {
-    return sb_cdiv(cols, 32);
+    return sb_cdiv(cols, SB_SCALE_COLS);
 }
 
 bool sb_strides_may_overlap(int64_t rows, int64_t columns, int64_t row_stride, int64_t col_stride)
@@ -102,6 +102,10 @@ static void strides_of(const struct sb_case *c, int64_t *row_stride, int64_t *co
 
 bool sb_raw_scales_validate(const struct sb_case *c, int64_t n, struct sb_error *err)
 {
+    const size_t size = sb_dtype_size(sb_carrier_dtype(carrier_of(c)));
+    if ((size_t)sb_case_int(c, "misalign") % size != 0)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "misalign=%s: elements of %s start at multiples of %zu bytes",
+                       sb_case_text(c, "misalign"), sb_case_text(c, "carrier"), size);
     int64_t row_stride, col_stride, rows, span;
     strides_of(c, &row_stride, &col_stride);
     if (__builtin_mul_overflow(n, row_stride, &rows) || __builtin_add_overflow(rows, width_of(c) * col_stride, &span) ||
@@ -146,6 +150,14 @@ struct sb_scale_pack_args sb_scale_pack_args_of(const struct sb_case *c, const s
     };
     strides_of(c, &args.row_stride, &args.col_stride);
     return args;
+}
+
+int sb_raw_scales_derived(const struct sb_case *c, struct sb_derived *out, int max)
+{
+    if (max < 1)
+        return 0;
+    out[0] = (struct sb_derived){"S", sb_scale_columns(sb_case_int(c, "cols"))};
+    return 1;
 }
 
 void sb_packed_describe(struct sb_tensor *packed, int64_t r, int64_t cols)

@@ -26,7 +26,10 @@ struct sb_scale_pack_args sb_scale_pack_args_of(const struct sb_case *c, const s
 /* packed as shown to users: (1, bytes). Describes it, without data. */
 void sb_packed_describe(struct sb_tensor *packed, int64_t r, int64_t cols);
 
-/* Is raw small enough for host memory, strides included? False with err. */
+/* Is raw small enough for host memory, strides included, and misalign a place for its elements? False with err. */
 bool sb_raw_scales_validate(const struct sb_case *c, int64_t n, struct sb_error *err);
+
+/* The hook sb_op.derived of the ops that pack: S. */
+int sb_raw_scales_derived(const struct sb_case *c, struct sb_derived *out, int max);
 
 #endif

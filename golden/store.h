@@ -33,9 +33,17 @@ bool sb_store_write(const char *path, const struct sb_case *c, const struct sb_d
  * a newer contract, missing dataset, wrong dtype or shape, a digest that does not match. */
 bool sb_store_read(const char *path, const struct sb_op_list *ops, struct sb_case *c, struct sb_data *d, struct sb_error *err);
 
+/* What a candidate's file holds that is no output of the op. Differences, not errors: the file can be read. */
+struct sb_candidate_faults {
+    char type[SB_MAX_TENSORS][64]; /* output i is there, but as this ("float64", "big-endian int32"); else "" */
+    char text[800];                /* everything else, a line each: datasets that no output has, no group /outputs */
+};
+
 /* The outputs alone, from a file that may hold a candidate's outputs only (no attributes but those that are
- * there): for `diff`. Missing datasets leave data == NULL; an extra one is an error that names it. An unmarked u16 is
- * read as bf16. No digests are demanded, and stale ones (a golden file edited in place) not looked at. */
-bool sb_store_read_outputs(const char *path, const struct sb_op *op, struct sb_tensor *out, struct sb_error *err);
+ * there): for `diff`. Missing datasets, and those of a type that no tensor has, leave data == NULL. An unmarked u16 is
+ * read as bf16. No digests are demanded, and stale ones (a golden file edited in place) not looked at. False with err
+ * (SB_EXIT_BAD_INPUT) only where the file cannot be read. */
+bool sb_store_read_outputs(const char *path, const struct sb_op *op, struct sb_tensor *out,
+                           struct sb_candidate_faults *faults, struct sb_error *err);
 
 #endif

@@ -361,28 +361,100 @@ static bool read_candidate(const struct reader *r, const char *name, struct sb_t
     return ok;
 }
 
-static bool read_candidates(const struct reader *r, const struct sb_op *op, struct sb_tensor *out)
+/* "float64", "big-endian int32": the names that numpy's users know. */
+static void type_text(hid_t type, char *buf, size_t size)
 {
-    if (!sb_h5_has(r->file, "outputs"))
-        return bad(r, "no group /outputs: a candidate's arrays are expected as /outputs/%s", op->outputs[0].name);
-    bool ok = only_known(r, "outputs", op->outputs);
+    const H5T_class_t kind = H5Tget_class(type);
+    const bool integer = kind == H5T_INTEGER;
+    if (!integer && kind != H5T_FLOAT)
+        snprintf(buf, size, "no numbers");
+    else
+        snprintf(buf, size, "%s%s%zu", H5Tget_order(type) == H5T_ORDER_BE ? "big-endian " : "",
+                 !integer                               ? "float"
+                 : H5Tget_sign(type) == H5T_SGN_NONE ? "uint"
+                                                        : "int",
+                 8 * H5Tget_size(type));
+}
+
+/* Is the dataset that the reader names one that no tensor can hold? Then `buf` says what it is. */
+static bool is_foreign(const struct reader *r, char *buf, size_t size)
+{
+    char mark[32];
+    enum sb_dtype dtype;
+    const hid_t id = H5Dopen2(r->file, r->dataset, H5P_DEFAULT);
+    if (id < 0) {
+        snprintf(buf, size, "no dataset");
+        return true;
+    }
+    const hid_t type = H5Dget_type(id), space = H5Dget_space(id);
+    const bool marked = sb_h5_get_text(id, "dtype", mark, sizeof mark);
+    const int rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
+    buf[0] = '\0';
+    if (type >= 0 && !sb_h5_dtype(type, marked ? mark : NULL, &dtype))
+        type_text(type, buf, size);
+    else if (rank > SB_MAX_RANK)
+        snprintf(buf, size, "an array of %d axes", rank);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Dclose(id);
+    return buf[0] != '\0';
+}
+
+struct extras {
+    const struct sb_op *op;
+    struct sb_candidate_faults *faults;
+};
+
+static void add_fault(struct sb_candidate_faults *faults, const char *format, const char *name)
+{
+    const size_t used = strlen(faults->text);
+    char line[200];
+    snprintf(line, sizeof line, format, name);
+    snprintf(faults->text + used, sizeof faults->text - used, "%s%s", used > 0 ? "\n" : "", line);
+}
+
+static bool note_extra(void *user, const char *name)
+{
+    const struct extras *extras = user;
+    for (int i = 0; i < sb_op_output_count(extras->op); i++)
+        if (strcmp(extras->op->outputs[i].name, name) == 0)
+            return true;
+    add_fault(extras->faults, "outputs/%.60s is no output of the contract", name);
+    return true;
+}
+
+static bool read_candidates(const struct reader *r, const struct sb_op *op, struct sb_tensor *out,
+                            struct sb_candidate_faults *faults)
+{
+    struct extras extras = {op, faults};
+    if (!sb_h5_has(r->file, "outputs")) {
+        add_fault(faults, "no group /outputs: a candidate's arrays are expected as /outputs/%s", op->outputs[0].name);
+        return true;
+    }
+    if (!sb_h5_each_name(r->file, "outputs", note_extra, &extras)) {
+        add_fault(faults, "/outputs is not a group%s", "");
+        return true;
+    }
+    bool ok = true;
     for (int i = 0; ok && i < sb_op_output_count(op); i++) {
         name_dataset(r, "outputs", op->outputs[i].name);
-        if (sb_h5_has(r->file, r->dataset))
+        if (sb_h5_has(r->file, r->dataset) && !is_foreign(r, faults->type[i], sizeof faults->type[i]))
             ok = read_candidate(r, op->outputs[i].name, &out[i]);
     }
     return ok;
 }
 
-bool sb_store_read_outputs(const char *path, const struct sb_op *op, struct sb_tensor *out, struct sb_error *err)
+bool sb_store_read_outputs(const char *path, const struct sb_op *op, struct sb_tensor *out,
+                           struct sb_candidate_faults *faults, struct sb_error *err)
 {
+    memset(faults, 0, sizeof *faults);
     const int count = sb_op_output_count(op);
     char dataset[SB_DATASET_NAME] = "";
     memset(out, 0, sizeof *out * (size_t)count);
     const struct reader r = {path, sb_h5_open(path, err), dataset, err};
     if (r.file < 0)
         return false;
-    const bool ok = read_candidates(&r, op, out);
+    const bool ok = read_candidates(&r, op, out, faults);
     H5Fclose(r.file);
     if (!ok)
         sb_tensors_free(out, count);

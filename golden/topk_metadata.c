@@ -2,8 +2,6 @@
 #include "ops.h"
 #include "routing.h"
 
-#include <stdio.h>
-
 static const struct sb_param_spec params[] = {
 #include "routing_params.inc"
     {NULL, SB_PARAM_INT, NULL, NULL, 0, 0, NULL},
@@ -45,15 +43,7 @@ static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_erro
 static bool relations(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, char *why,
                       size_t why_size)
 {
-    if (d->status.code != SB_OK) {
-        snprintf(why, why_size, "the call is rejected: it has no outputs to relate");
-        return false;
-    }
-    if (!sb_routing_same_shapes(d->out, out, SB_ROUTING_OUTPUTS, why, why_size))
-        return false;
-    const struct sb_topk_args args = sb_routing_args(c, d->in);
-    const struct sb_topk_out view = sb_routing_out(out);
-    return sb_topk_relations(&args, &view, why, why_size);
+    return sb_routing_relations(c, d, out, SB_ROUTING_OUTPUTS, why, why_size);
 }
 
 const struct sb_op sb_op_topk_metadata = {

@@ -12,26 +12,11 @@ static const int64_t TOKENS_LIMIT = INT64_C(1) << 26;
 
 /* ---- written out: "162+0+2577" ------------------------------------------------------------------ */
 
-/* One length without sign or leading zero. Returns what follows, or NULL. */
-static const char *parse_length(const char *text, int64_t *length)
-{
-    if (*text < '0' || *text > '9' || (text[0] == '0' && text[1] >= '0' && text[1] <= '9'))
-        return NULL;
-    int64_t value = 0;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        value = value * 10 + (*text - '0');
-        if (value > TOKENS_LIMIT)
-            return NULL;
-    }
-    *length = value;
-    return text;
-}
-
 static bool read_list(const char *text, int64_t experts, int64_t *count, struct sb_error *err)
 {
     const char *at = text;
     for (int64_t e = 0; e < experts; e++) {
-        at = parse_length(at, &count[e]);
+        at = sb_read_length(at, TOKENS_LIMIT, &count[e]);
         if (at == NULL)
             return sb_fail(err, SB_EXIT_BAD_INPUT, "counts=%s: write lengths without leading zeros, as in 162+0+2577",
                            text);

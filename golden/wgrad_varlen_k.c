@@ -1,6 +1,7 @@
 /* wgrad_varlen_k.c - parameters, inputs and reference call of wgrad_varlen_k. Contract section 4. */
 #include "ops.h"
 #include "distribution.h"
+#include "gather.h"
 #include "wgrad_segments.h"
 #include "../ref/wgrad_varlen_k.h"
 
@@ -12,8 +13,9 @@ enum { STREAM_DY = 1, STREAM_X = 2, STREAM_GATHER = 3, STREAM_GRAD = 4 };
 enum { IN_DY, IN_X, IN_CU_SEQLENS, IN_X_GATHER_IDX, IN_MAIN_GRAD };
 static const int64_t ELEMENTS_LIMIT = INT64_C(1) << 30; /* of one tensor, in host memory */
 
-enum gather { GATHER_NONE, GATHER_IDENTITY, GATHER_RANDOM, GATHER_REVERSE, GATHER_REPEAT, GATHER_ROW0 };
-static const char *const gather_names[] = {"none", "identity", "random", "reverse", "repeat", "row0", NULL};
+/* In the order of enum sb_gather. */
+static const char *const gather_names[SB_GATHER_COUNT + 1] = {"none",   "identity", "random", "reverse",
+                                                              "repeat", "row0",     NULL};
 
 /* How a call is made wrong. What sizes alone make wrong needs no entry: M=12 is wrong as it stands. */
 enum break_kind {
@@ -23,9 +25,23 @@ enum break_kind {
     BREAK_PAST_END,        /* cu_seqlens[E] = T + 1 */
     BREAK_GATHER_HIGH,     /* Tx in the middle, INT32_MAX at the end */
     BREAK_GATHER_NEGATIVE, /* -1 in the middle, INT32_MIN at the end */
+    BREAK_MISALIGNED_DY,   /* 8 bytes past a 16-byte boundary, as the next three */
+    BREAK_MISALIGNED_X,
+    BREAK_MISALIGNED_DW,
+    BREAK_MISALIGNED_MAIN_GRAD,
 };
-static const char *const break_names[] = {
-    "none", "descending", "negative_start", "past_end", "gather_high", "gather_negative", NULL};
+static const char *const break_names[] = {"none",
+                                          "descending",
+                                          "negative_start",
+                                          "past_end",
+                                          "gather_high",
+                                          "gather_negative",
+                                          "misaligned_dy",
+                                          "misaligned_x",
+                                          "misaligned_dw",
+                                          "misaligned_main_grad",
+                                          NULL};
+enum { MISALIGNED_BY = 8 };
 
 static const char *const out_dtype_names[] = {"f32", "bf16", NULL};
 static const char *const outside_names[] = {"nan", "normal", NULL};
@@ -42,6 +58,8 @@ static const struct sb_param_spec params[] = {
     {"x_rows", SB_PARAM_INT, "-1", NULL, -1, 1 << 24, "Tx, the rows of x; -1: T"},
     {"gather", SB_PARAM_ENUM, "none", gather_names, 0, 0, "row of x for each row of dy"},
     {"accumulate", SB_PARAM_INT, "0", NULL, 0, 1, "1: main_grad is added"},
+    {"in_place", SB_PARAM_INT, "0", NULL, 0, 1,
+     "1: an implementation is called with dw in the memory of main_grad; the result is the same"},
     {"out_dtype", SB_PARAM_ENUM, "f32", out_dtype_names, 0, 0, "type of dw"},
     {"ld_dy", SB_PARAM_INT, "0", NULL, 0, 1 << 20, "elements from row to row of dy; 0: M"},
     {"ld_x", SB_PARAM_INT, "0", NULL, 0, 1 << 20, "elements from row to row of x; 0: N"},
@@ -89,9 +107,33 @@ static bool validate_break(const struct sb_case *c, const struct sb_segments *s,
     if (kind == BREAK_DESCENDING && (s->E < 2 || s->cu[s->E / 2] < 1))
         return sb_fail(err, SB_EXIT_BAD_INPUT, "break=descending needs E of at least 2 and a row before expert E/2");
     const bool of_gather = kind == BREAK_GATHER_HIGH || kind == BREAK_GATHER_NEGATIVE;
-    if (of_gather && (sb_case_int(c, "gather") == GATHER_NONE || s->tokens < 1))
+    if (of_gather && (sb_case_int(c, "gather") == SB_GATHER_NONE || s->tokens < 1))
         return sb_fail(err, SB_EXIT_BAD_INPUT, "break=%s needs a gather and at least one token", break_names[kind]);
+    if (kind == BREAK_MISALIGNED_MAIN_GRAD && sb_case_int(c, "accumulate") == 0)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "break=misaligned_main_grad needs accumulate=1");
     return true;
+}
+
+static bool validate_in_place(const struct sb_case *c, struct sb_error *err)
+{
+    if (sb_case_int(c, "in_place") != 0 &&
+        (sb_case_int(c, "accumulate") == 0 || strcmp(sb_case_text(c, "out_dtype"), "f32") != 0))
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "in_place=1 needs accumulate=1 and out_dtype=f32");
+    return true;
+}
+
+static bool is_misaligned(const struct sb_case *c, enum break_kind kind)
+{
+    return (enum break_kind)sb_case_int(c, "break") == kind;
+}
+
+static int misalign(const struct sb_case *c, bool output, int index)
+{
+    const bool misaligned = output ? is_misaligned(c, BREAK_MISALIGNED_DW)
+                                   : (index == IN_DY && is_misaligned(c, BREAK_MISALIGNED_DY)) ||
+                                         (index == IN_X && is_misaligned(c, BREAK_MISALIGNED_X)) ||
+                                         (index == IN_MAIN_GRAD && is_misaligned(c, BREAK_MISALIGNED_MAIN_GRAD));
+    return misaligned ? MISALIGNED_BY : 0;
 }
 
 static bool validate(const struct sb_case *c, struct sb_error *err)
@@ -105,7 +147,7 @@ static bool validate(const struct sb_case *c, struct sb_error *err)
         m * n > ELEMENTS_LIMIT / s.E)
         return sb_fail(err, SB_EXIT_BAD_INPUT,
                        "a tensor would have more than %" PRId64 " elements; choose smaller sizes", ELEMENTS_LIMIT);
-    return validate_break(c, &s, err);
+    return validate_in_place(c, err) && validate_break(c, &s, err);
 }
 
 static int derived(const struct sb_case *c, struct sb_derived *out, int max)
@@ -156,24 +198,6 @@ static void fill_matrix(const struct matrix_source *s, const struct sb_tensor *t
             values[row * stride + column] = matrix_value(s, row, column, columns);
 }
 
-static int32_t gather_row(enum gather kind, const struct sb_rng *rng, int64_t k, int64_t position, int64_t tx)
-{
-    if (tx == 0) /* every index is out of range: the call is rejected */
-        return 0;
-    switch (kind) {
-    case GATHER_IDENTITY:
-        return (int32_t)(k % tx);
-    case GATHER_REVERSE:
-        return (int32_t)(tx - 1 - position % tx);
-    case GATHER_REPEAT:
-        return (int32_t)(position / 3 % tx);
-    case GATHER_ROW0:
-        return 0;
-    default:
-        return (int32_t)sb_rng_below(rng, (uint64_t)k, (uint64_t)tx);
-    }
-}
-
 /* Outside the segments the index is somebody else's and may be anything. */
 static int32_t foreign_index(int64_t k, int64_t tx)
 {
@@ -184,27 +208,23 @@ static int32_t foreign_index(int64_t k, int64_t tx)
 static void spoil_gather(enum break_kind kind, const struct sb_segments *s, int64_t tx, int32_t *gather)
 {
     const int64_t middle = s->first + s->tokens / 2, last = s->first + s->tokens - 1;
-    if (kind == BREAK_GATHER_HIGH) {
-        gather[last] = INT32_MAX;
-        gather[middle] = (int32_t)tx;
-    }
-    if (kind == BREAK_GATHER_NEGATIVE) {
-        gather[last] = INT32_MIN;
-        gather[middle] = -1;
-    }
+    if (kind == BREAK_GATHER_HIGH)
+        sb_gather_spoil(gather, middle, (int32_t)tx, last, INT32_MAX);
+    if (kind == BREAK_GATHER_NEGATIVE)
+        sb_gather_spoil(gather, middle, -1, last, INT32_MIN);
 }
 
 static bool generate_gather(const struct sb_case *c, const struct sb_segments *s, struct sb_tensor *t,
                             struct sb_error *err)
 {
-    const enum gather kind = (enum gather)sb_case_int(c, "gather");
+    const enum sb_gather kind = (enum sb_gather)sb_case_int(c, "gather");
     const struct sb_rng rng = {c->seed, STREAM_GATHER};
     const int64_t tx = sb_case_int(c, "x_rows");
     if (!sb_tensor_alloc(t, "x_gather_idx", SB_I32, 1, &s->T, err))
         return false;
     int32_t *gather = t->data;
     for (int64_t k = 0; k < s->T; k++)
-        gather[k] = sb_segments_own(s, k) ? gather_row(kind, &rng, k, k - s->first, tx) : foreign_index(k, tx);
+        gather[k] = sb_segments_own(s, k) ? sb_gather_row(kind, &rng, k, k - s->first, tx) : foreign_index(k, tx);
     return true;
 }
 
@@ -285,7 +305,7 @@ static bool generate(const struct sb_case *c, struct sb_data *d, struct sb_error
     sb_data_start(d, c->op);
     if (!sb_segments_make(c, &s, err) || !generate_cu_seqlens(c, &s, &d->in[IN_CU_SEQLENS], err))
         return false;
-    if (sb_case_int(c, "gather") != GATHER_NONE && !generate_gather(c, &s, &d->in[IN_X_GATHER_IDX], err))
+    if (sb_case_int(c, "gather") != SB_GATHER_NONE && !generate_gather(c, &s, &d->in[IN_X_GATHER_IDX], err))
         return false;
     if (!generate_matrix(c, &s, IN_DY, NULL, &d->in[IN_DY], err) ||
         !generate_matrix(c, &s, IN_X, d->in[IN_X_GATHER_IDX].data, &d->in[IN_X], err))
@@ -298,16 +318,23 @@ static bool generate(const struct sb_case *c, struct sb_data *d, struct sb_error
 
 /* ---- reference ---------------------------------------------------------------------------------- */
 
+/* Where an implementation would find the tensor: malloc's memory is aligned, a misaligned one is moved in name only,
+ * because the call is rejected before anything is read or written there. */
+static void *address(const struct sb_case *c, bool output, int index, void *data)
+{
+    return data == NULL ? NULL : (void *)((uintptr_t)data + (uintptr_t)misalign(c, output, index));
+}
+
 static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_error *err)
 {
     static const enum sb_dtype dtypes[] = {SB_F32, SB_BF16};
     const int64_t shape[3] = {sb_case_int(c, "E"), sb_case_int(c, "M"), sb_case_int(c, "N")};
     const struct sb_wgrad_args args = {
-        .dy = d->in[IN_DY].data,
-        .x = d->in[IN_X].data,
+        .dy = address(c, false, IN_DY, d->in[IN_DY].data),
+        .x = address(c, false, IN_X, d->in[IN_X].data),
         .cu_seqlens = d->in[IN_CU_SEQLENS].data,
         .x_gather_idx = d->in[IN_X_GATHER_IDX].data,
-        .main_grad = d->in[IN_MAIN_GRAD].data,
+        .main_grad = address(c, false, IN_MAIN_GRAD, d->in[IN_MAIN_GRAD].data),
         .T = d->in[IN_DY].shape[0],
         .Tx = d->in[IN_X].shape[0],
         .M = shape[1],
@@ -319,7 +346,7 @@ static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_erro
     };
     if (!sb_tensor_alloc(&d->out[0], "dw", args.out_dtype, 3, shape, err))
         return false;
-    d->status = sb_ref_wgrad_varlen_k(&args, d->out[0].data);
+    d->status = sb_ref_wgrad_varlen_k(&args, address(c, true, 0, d->out[0].data));
     if (d->status.code != SB_OK)
         sb_tensors_free(d->out, 1);
     return true;
@@ -339,4 +366,5 @@ const struct sb_op sb_op_wgrad_varlen_k = {
     .reference = reference,
     .resolve = resolve,
     .derived = derived,
+    .misalign = misalign,
 };

@@ -22,7 +22,7 @@ struct upcast_rule {
     uint32_t byte_00, byte_ff;
 };
 
-static inline __host__ __device__ uint32_t upcast_bits(uint32_t scale, struct upcast_rule rule)
+static __device__ __forceinline__ uint32_t upcast_bits(uint32_t scale, struct upcast_rule rule)
 {
     if (scale == 0x00)
         return rule.byte_00;
@@ -37,12 +37,12 @@ struct scale_rows {
     int64_t count;      /* elements altogether */
     int64_t cols;       /* elements a row */
     int64_t row_stride; /* bytes between rows */
-    bool words;         /* four elements from a multiple of four on are an aligned 4-byte word */
+    bool aligned_words; /* four elements from a multiple of four on are an aligned 4-byte word */
 };
 
 static __device__ __forceinline__ void load_scales(const struct scale_rows &scale, int64_t first, uint32_t values[quad])
 {
-    if (scale.words && first + quad <= scale.count) {
+    if (scale.aligned_words && first + quad <= scale.count) {
         const uint32_t word = *(const uint32_t *)(scale.data + first);
         for (int i = 0; i < quad; i++)
             values[i] = (word >> (8 * i)) & 0xFF;
@@ -86,7 +86,8 @@ static __device__ __forceinline__ void store_values(Out *out, int64_t first, int
 }
 
 template <typename Out>
-static __global__ void __launch_bounds__(threads) upcast(struct scale_rows scale, struct upcast_rule rule, Out *out)
+static __global__ void __launch_bounds__(threads)
+    e8m0_upcast(struct scale_rows scale, struct upcast_rule rule, Out *out)
 {
     for (int64_t first = quad * sb_first_item(); first < scale.count; first += quad * sb_item_step()) {
         uint32_t values[quad];
@@ -98,7 +99,7 @@ static __global__ void __launch_bounds__(threads) upcast(struct scale_rows scale
 }
 
 /* First pass of two: u8 to i32, the value unchanged. */
-static __global__ void __launch_bounds__(threads) widen(struct scale_rows scale, uint32_t *widened)
+static __global__ void __launch_bounds__(threads) e8m0_widen(struct scale_rows scale, uint32_t *widened)
 {
     for (int64_t first = quad * sb_first_item(); first < scale.count; first += quad * sb_item_step()) {
         uint32_t values[quad];
@@ -110,7 +111,7 @@ static __global__ void __launch_bounds__(threads) widen(struct scale_rows scale,
 /* Second pass. `out` may be `widened` itself: a thread reads its elements before it writes them. */
 template <typename Out>
 static __global__ void __launch_bounds__(threads)
-    shift_widened(const uint32_t *widened, int64_t count, struct upcast_rule rule, Out *out)
+    e8m0_shift_widened(const uint32_t *widened, int64_t count, struct upcast_rule rule, Out *out)
 {
     for (int64_t first = quad * sb_first_item(); first < count; first += quad * sb_item_step()) {
         uint32_t values[quad];
@@ -121,21 +122,6 @@ static __global__ void __launch_bounds__(threads)
 }
 
 /* ---- Host side -------------------------------------------------------------------------------------------------- */
-
-/* The reference's checks, in its order. */
-static struct sb_status check_args(const struct sb_tensor *scale, enum sb_e8m0_semantics semantics,
-                                   enum sb_dtype out_dtype)
-{
-    if (scale->rank >= 2 && scale->row_stride != 0 && scale->row_stride < scale->shape[scale->rank - 1])
-        return sb_reject(SB_BAD_ARGUMENT, 1, scale->row_stride, 0);
-    if (scale->col_stride != 0 && scale->col_stride != 1)
-        return sb_reject(SB_BAD_ARGUMENT, 2, scale->col_stride, 0);
-    if (out_dtype != SB_F32 && out_dtype != SB_BF16)
-        return sb_reject(SB_BAD_ARGUMENT, 3, out_dtype, 0);
-    if ((int)semantics < 0 || semantics >= SB_E8M0_SEMANTICS_COUNT)
-        return sb_reject(SB_BAD_ARGUMENT, 4, semantics, 0);
-    return sb_status_ok();
-}
 
 static struct upcast_rule rule_of(enum sb_e8m0_semantics semantics, enum sb_dtype out_dtype)
 {
@@ -154,19 +140,19 @@ static struct scale_rows rows_of(const struct sb_tensor *scale)
     rows.count = count;
     rows.cols = strided ? cols : count;
     rows.row_stride = strided ? scale->row_stride : count;
-    rows.words = !strided && sb_is_aligned(scale->data, quad);
+    rows.aligned_words = !strided && sb_is_aligned(scale->data, quad);
     return rows;
 }
 
 static dim3 quad_grid(int64_t count)
 {
-    return sb_stride_grid(sb_ceil_div(count, quad), threads);
+    return sb_stride_grid(sb_cdiv(count, quad), threads);
 }
 
 extern "C" struct sb_gpu_result sb_e8m0_upcast_fused(const struct sb_tensor *scale, enum sb_e8m0_semantics semantics,
                                                      enum sb_dtype out_dtype, void *out, void *stream)
 {
-    const struct sb_status status = check_args(scale, semantics, out_dtype);
+    const struct sb_status status = sb_e8m0_check_args(scale, semantics, out_dtype);
     const int64_t count = sb_tensor_count(scale);
     if (status.code != SB_OK || count == 0)
         return sb_result_rejected(status);
@@ -175,10 +161,10 @@ extern "C" struct sb_gpu_result sb_e8m0_upcast_fused(const struct sb_tensor *sca
     const struct scale_rows rows = rows_of(scale);
     const dim3 grid = quad_grid(count);
     if (out_dtype == SB_F32)
-        return sb_result_of(
-            sb_launch(upcast<uint32_t>, grid, dim3(threads), 0, (cudaStream_t)stream, rows, rule, (uint32_t *)out));
+        return sb_result_of(sb_launch(e8m0_upcast<uint32_t>, grid, dim3(threads), 0, (cudaStream_t)stream, rows, rule,
+                                      (uint32_t *)out));
     return sb_result_of(
-        sb_launch(upcast<uint16_t>, grid, dim3(threads), 0, (cudaStream_t)stream, rows, rule, (uint16_t *)out));
+        sb_launch(e8m0_upcast<uint16_t>, grid, dim3(threads), 0, (cudaStream_t)stream, rows, rule, (uint16_t *)out));
 }
 
 extern "C" size_t sb_e8m0_upcast_two_pass_workspace(const struct sb_tensor *scale, enum sb_dtype out_dtype)
@@ -190,7 +176,7 @@ extern "C" struct sb_gpu_result sb_e8m0_upcast_two_pass(const struct sb_tensor *
                                                         enum sb_dtype out_dtype, void *out, void *workspace,
                                                         size_t workspace_bytes, void *stream)
 {
-    const struct sb_status status = check_args(scale, semantics, out_dtype);
+    const struct sb_status status = sb_e8m0_check_args(scale, semantics, out_dtype);
     const int64_t count = sb_tensor_count(scale);
     if (status.code != SB_OK || count == 0)
         return sb_result_rejected(status);
@@ -200,14 +186,15 @@ extern "C" struct sb_gpu_result sb_e8m0_upcast_two_pass(const struct sb_tensor *
     const struct upcast_rule rule = rule_of(semantics, out_dtype);
     uint32_t *widened = (uint32_t *)(out_dtype == SB_F32 ? out : workspace);
     const dim3 grid = quad_grid(count);
-    const cudaError_t error = sb_launch(widen, grid, dim3(threads), 0, (cudaStream_t)stream, rows_of(scale), widened);
+    const cudaError_t error =
+        sb_launch(e8m0_widen, grid, dim3(threads), 0, (cudaStream_t)stream, rows_of(scale), widened);
     if (error != cudaSuccess)
         return sb_result_of(error);
     if (out_dtype == SB_F32)
-        return sb_result_of(sb_launch(shift_widened<uint32_t>, grid, dim3(threads), 0, (cudaStream_t)stream, widened,
-                                      count, rule, (uint32_t *)out));
-    return sb_result_of(sb_launch(shift_widened<uint16_t>, grid, dim3(threads), 0, (cudaStream_t)stream, widened, count,
-                                  rule, (uint16_t *)out));
+        return sb_result_of(sb_launch(e8m0_shift_widened<uint32_t>, grid, dim3(threads), 0, (cudaStream_t)stream,
+                                      widened, count, rule, (uint32_t *)out));
+    return sb_result_of(sb_launch(e8m0_shift_widened<uint16_t>, grid, dim3(threads), 0, (cudaStream_t)stream, widened,
+                                  count, rule, (uint16_t *)out));
 }
 
 /* ---- The hoisted copy ------------------------------------------------------------------------------------------- */
@@ -221,7 +208,7 @@ extern "C" struct sb_status sb_e8m0_cache_create(struct sb_e8m0_cache *cache, co
                                                  enum sb_e8m0_semantics semantics, enum sb_dtype out_dtype,
                                                  void *storage, size_t storage_bytes)
 {
-    struct sb_status status = check_args(scale, semantics, out_dtype);
+    struct sb_status status = sb_e8m0_check_args(scale, semantics, out_dtype);
     if (status.code == SB_OK && storage_bytes < sb_e8m0_cache_bytes(scale, out_dtype))
         status = sb_reject(SB_TOO_LARGE, (int64_t)sb_e8m0_cache_bytes(scale, out_dtype), (int64_t)storage_bytes, 0);
     const bool usable = status.code == SB_OK;
@@ -259,146 +246,29 @@ extern "C" void sb_e8m0_cache_release(struct sb_e8m0_cache *cache)
     cache->state = SB_E8M0_CACHE_RELEASED;
 }
 
-/* ---- Adapters --------------------------------------------------------------------------------------------------- */
+/* ---- Adapters (that of `hoisted` is in e8m0_upcast_hoisted_adapter.cu) ------------------------------------------ */
 
 static enum sb_e8m0_semantics semantics_of(const struct sb_gpu_call *call)
 {
     return (enum sb_e8m0_semantics)sb_call_int(call, "semantics");
 }
 
-/* No content is ever rejected: once the launches are under way the status word is ok, which is all zeros. */
-static struct sb_gpu_result with_status(const struct sb_gpu_call *call, struct sb_gpu_result result)
-{
-    if (!sb_result_is_ok(result))
-        return result;
-    return sb_result_of(cudaMemsetAsync(call->status, 0, sizeof *call->status, (cudaStream_t)call->stream));
-}
-
 extern "C" struct sb_gpu_result sb_run_e8m0_upcast_fused(const struct sb_gpu_call *call)
 {
     const struct sb_tensor *out = sb_call_out(call, "out");
-    return with_status(
+    return sb_result_with_ok_status(
         call, sb_e8m0_upcast_fused(sb_call_in(call, "scale"), semantics_of(call), out->dtype, out->data, call->stream));
-}
-
-extern "C" size_t sb_workspace_e8m0_upcast_fused(const struct sb_gpu_call *)
-{
-    return 0;
 }
 
 extern "C" struct sb_gpu_result sb_run_e8m0_upcast_two_pass(const struct sb_gpu_call *call)
 {
     const struct sb_tensor *out = sb_call_out(call, "out");
-    return with_status(call, sb_e8m0_upcast_two_pass(sb_call_in(call, "scale"), semantics_of(call), out->dtype,
-                                                     out->data, call->workspace, call->workspace_bytes, call->stream));
+    return sb_result_with_ok_status(call, sb_e8m0_upcast_two_pass(sb_call_in(call, "scale"), semantics_of(call),
+                                                                  out->dtype, out->data, call->workspace,
+                                                                  call->workspace_bytes, call->stream));
 }
 
 extern "C" size_t sb_workspace_e8m0_upcast_two_pass(const struct sb_gpu_call *call)
 {
     return sb_e8m0_upcast_two_pass_workspace(sb_call_in(call, "scale"), sb_call_out(call, "out")->dtype);
-}
-
-/* What happened at the scale tensor's address before the call that counts: nothing; the tensor held other content,
- * was upcast, and was then written in place; or another tensor was upcast there and freed. */
-enum history { HISTORY_FRESH, HISTORY_UPDATED, HISTORY_REUSED };
-
-constexpr int earlier_content = 0x5A; // every byte of the scales that stood there before
-
-/* The hoisted adapter's workspace: the cached copy, and where history matters the place that is written twice. */
-struct hoisted_workspace {
-    size_t copy_bytes;
-    void *copy;
-    uint8_t *scratch; /* as far from a 16-byte boundary as the case's own tensor */
-};
-
-static struct hoisted_workspace hoisted_parts(const struct sb_gpu_call *call)
-{
-    const struct sb_tensor *scale = sb_call_in(call, "scale");
-    struct hoisted_workspace parts;
-    parts.copy_bytes = sb_e8m0_cache_bytes(scale, sb_call_out(call, "out")->dtype);
-    parts.copy = call->workspace;
-    parts.scratch = (uint8_t *)call->workspace + sb_workspace_part(parts.copy_bytes) + (uintptr_t)scale->data % 16;
-    return parts;
-}
-
-extern "C" size_t sb_workspace_e8m0_upcast_hoisted(const struct sb_gpu_call *call)
-{
-    const struct sb_tensor *scale = sb_call_in(call, "scale");
-    const size_t copy_bytes = sb_e8m0_cache_bytes(scale, sb_call_out(call, "out")->dtype);
-    if (sb_call_int(call, "history") == HISTORY_FRESH)
-        return copy_bytes;
-    return sb_workspace_part(copy_bytes) + 15 + sb_tensor_span_bytes(scale);
-}
-
-/* What a model does per call: takes the cached copy, and hoists only where the cache refuses. The bytes are copied
- * to `out` to be compared; a cache that hands out a stale copy shows there. */
-static struct sb_gpu_result serve(struct sb_e8m0_cache *cache, void *out, void *stream)
-{
-    const void *copy;
-    if (!sb_e8m0_cache_get(cache, &copy)) {
-        const struct sb_gpu_result hoisted = sb_e8m0_cache_hoist(cache, stream);
-        if (!sb_result_is_ok(hoisted))
-            return hoisted;
-        if (!sb_e8m0_cache_get(cache, &copy))
-            return sb_result_of(cudaErrorUnknown);
-    }
-    const size_t bytes = sb_e8m0_cache_bytes(&cache->scale, cache->out_dtype);
-    return sb_result_of(bytes == 0 ? cudaSuccess
-                                   : cudaMemcpyAsync(out, copy, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)stream));
-}
-
-/* Acts the history out at parts.scratch, then serves the case's content from there. */
-static struct sb_gpu_result serve_with_history(const struct sb_gpu_call *call, struct hoisted_workspace parts)
-{
-    const struct sb_tensor *out = sb_call_out(call, "out");
-    const cudaStream_t stream = (cudaStream_t)call->stream;
-    struct sb_tensor scale = *sb_call_in(call, "scale");
-    const void *content = scale.data;
-    const size_t bytes = sb_tensor_span_bytes(&scale);
-    scale.data = parts.scratch;
-
-    struct sb_e8m0_cache earlier;
-    const struct sb_status status =
-        sb_e8m0_cache_create(&earlier, &scale, semantics_of(call), out->dtype, parts.copy, parts.copy_bytes);
-    if (status.code != SB_OK)
-        return sb_result_rejected(status);
-    cudaError_t error = cudaMemsetAsync(parts.scratch, earlier_content, bytes, stream);
-    if (error != cudaSuccess)
-        return sb_result_of(error);
-    const struct sb_gpu_result served = serve(&earlier, out->data, stream);
-    if (!sb_result_is_ok(served))
-        return served;
-
-    error = cudaMemcpyAsync(parts.scratch, content, bytes, cudaMemcpyDeviceToDevice, stream);
-    if (error != cudaSuccess)
-        return sb_result_of(error);
-    if (sb_call_int(call, "history") == HISTORY_UPDATED) {
-        sb_e8m0_cache_updated(&earlier);
-        return serve(&earlier, out->data, stream);
-    }
-    sb_e8m0_cache_release(&earlier);
-    const void *copy;
-    if (sb_e8m0_cache_get(&earlier, &copy))
-        return sb_result_of(cudaErrorUnknown);
-    struct sb_e8m0_cache cache; /* same address, same storage: nothing but the object tells the two apart */
-    (void)sb_e8m0_cache_create(&cache, &scale, semantics_of(call), out->dtype, parts.copy, parts.copy_bytes);
-    return serve(&cache, out->data, stream);
-}
-
-extern "C" struct sb_gpu_result sb_run_e8m0_upcast_hoisted(const struct sb_gpu_call *call)
-{
-    const struct sb_tensor *scale = sb_call_in(call, "scale");
-    const struct sb_tensor *out = sb_call_out(call, "out");
-    const struct hoisted_workspace parts = hoisted_parts(call);
-    if (call->workspace_bytes < sb_workspace_e8m0_upcast_hoisted(call))
-        return sb_result_of(cudaErrorInvalidValue);
-    if (sb_call_int(call, "history") != HISTORY_FRESH && sb_tensor_count(scale) > 0)
-        return with_status(call, serve_with_history(call, parts));
-
-    struct sb_e8m0_cache cache;
-    const struct sb_status status =
-        sb_e8m0_cache_create(&cache, scale, semantics_of(call), out->dtype, parts.copy, parts.copy_bytes);
-    if (status.code != SB_OK)
-        return sb_result_rejected(status);
-    return with_status(call, serve(&cache, out->data, call->stream));
 }

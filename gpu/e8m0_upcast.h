@@ -7,9 +7,8 @@
  * alignment makes the stores wide. Memory is the caller's and stays alive until `stream` (a cudaStream_t) has passed
  * the call. The original is only read. No host synchronisation, no allocation. An empty tensor launches nothing.
  *
- * Rejections, with nothing launched and nothing written, as sb_ref_e8m0_upcast has them: SB_BAD_ARGUMENT with
- * where = 1 a row stride shorter than a row, 2 a column stride other than 0 or 1, 3 another out_dtype, 4 semantics;
- * and the value. Nothing depends on the array's content, so there is no status word.
+ * Rejections: those of sb_e8m0_check_args, with nothing launched and nothing written. Nothing depends on the array's
+ * content, so there is no status word.
  */
 #ifndef SAMEBITS_GPU_E8M0_UPCAST_H
 #define SAMEBITS_GPU_E8M0_UPCAST_H
@@ -58,8 +57,8 @@ struct sb_e8m0_cache {
 /* Bytes of storage a cache of this tensor needs. */
 size_t sb_e8m0_cache_bytes(const struct sb_tensor *scale, enum sb_dtype out_dtype);
 
-/* Sets `cache` up, whatever it held before. Rejects what the upcast would reject, and SB_TOO_LARGE {bytes needed,
- * storage_bytes}; then the cache is released. Touches no device memory. */
+/* Sets `cache` up, whatever it held before. Rejects what the upcast would reject, then SB_TOO_LARGE {bytes needed,
+ * storage_bytes}; a rejected cache is released. Touches no device memory. */
 struct sb_status sb_e8m0_cache_create(struct sb_e8m0_cache *cache, const struct sb_tensor *scale,
                                       enum sb_e8m0_semantics semantics, enum sb_dtype out_dtype, void *storage,
                                       size_t storage_bytes);

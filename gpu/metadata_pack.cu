@@ -9,26 +9,10 @@
 #include "scale_pack.h"
 #include "variants.h"
 
-/* Stands for a gather of no rows where only the arguments are checked: NULL would mean the identity. */
-static const int32_t no_rows[1] = {0};
-
-static struct sb_status check_args(const struct sb_topk_args *args, const struct sb_scale_pack_args *scales)
-{
-    const struct sb_status status = sb_topk_check_args(args);
-    if (status.code != SB_OK)
-        return status;
-    if (scales->n != args->n)
-        return sb_reject(SB_BAD_ARGUMENT, 1, scales->n, 0);
-    struct sb_scale_pack_args checked = *scales;
-    checked.gather = no_rows;
-    checked.r = 0;
-    return sb_scale_pack_check_args(&checked);
-}
-
-/* How many rows can be packed into `bytes`. */
+/* How many rows can be packed into `bytes`: those of whole tiles. */
 static int64_t rows_that_fit(int64_t bytes, int64_t cols)
 {
-    return bytes / 512 / sb_ceil_div(cols, 128) * 128; /* whole tiles of 128 x 4 scales */
+    return bytes / SB_TILE_BYTES / sb_cdiv(cols, SB_TILE_COLS) * SB_TILE_ROWS;
 }
 
 extern "C" size_t sb_metadata_pack_chained_workspace(const struct sb_topk_args *args)
@@ -42,7 +26,7 @@ extern "C" struct sb_gpu_result sb_metadata_pack_chained(const struct sb_topk_ar
                                                          int64_t packed_capacity, void *workspace,
                                                          size_t workspace_bytes, struct sb_status *status, void *stream)
 {
-    const struct sb_status checked = check_args(args, scales);
+    const struct sb_status checked = sb_metadata_pack_check_args(args, scales);
     if (checked.code != SB_OK)
         return sb_result_rejected(checked);
     if (!sb_is_aligned(packed, 16))

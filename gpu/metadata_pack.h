@@ -18,9 +18,8 @@ extern "C" {
  * Memory as in topk_metadata.h and scale_pack.h. `scales->gather` and `scales->r` are ignored; scales->n must equal
  * args->n. packed holds `packed_capacity` bytes, of which sb_scale_pack_bytes(TKP, cols) are written.
  *
- * Rejections at once: sb_topk_check_args', then SB_BAD_ARGUMENT {1, scales->n} for a different n, then
- * sb_scale_pack_check_args'. In *status: topk_metadata's, with TKP limited also by the rows for which packed has room
- * (SB_TOO_LARGE {TKP, rows}). A rejected call writes nothing but its status. */
+ * Rejections at once: sb_metadata_pack_check_args'. In *status: topk_metadata's, with TKP limited also by the rows for
+ * which packed has room (SB_TOO_LARGE {TKP, rows}). A rejected call writes nothing but its status. */
 struct sb_gpu_result sb_metadata_pack_chained(const struct sb_topk_args *args, const struct sb_scale_pack_args *scales,
                                               const struct sb_gpu_topk_out *out, uint8_t *packed,
                                               int64_t packed_capacity, void *workspace, size_t workspace_bytes,

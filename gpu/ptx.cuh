@@ -12,6 +12,18 @@
 
 #include <stdint.h>
 
+/* ---- Arithmetic: every target ------------------------------------------------------------------------------- */
+
+/* a + b, rounded to nearest even, subnormals kept. The instruction is written out because -ftz=true, which
+ * -use_fast_math implies, makes add.ftz of every addition that the compiler emits, __fadd_rn included.
+ * PTX ISA, "Floating Point Instructions: add". */
+static __device__ __forceinline__ float ptx_add_rn_f32(float a, float b)
+{
+    float sum;
+    asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(a), "f"(b));
+    return sum;
+}
+
 /* ---- Shared-memory staging and warp matrices: sm_80 and every later target, no architecture suffix --------- */
 
 /* The .shared address of a pointer into shared memory, as the instructions below take it.

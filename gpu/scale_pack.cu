@@ -16,13 +16,12 @@
 #include "variants.h"
 
 constexpr int threads = 256;
-constexpr int tile_rows = 128;
-constexpr int tile_scales = 4;
-constexpr int tile_bytes = 512;
+constexpr int tile_rows = SB_TILE_ROWS;
+constexpr int tile_scales = SB_TILE_SCALES;
+constexpr int tile_bytes = SB_TILE_BYTES;
 constexpr int chunk_bytes = 16; // four words
 constexpr int tile_chunks = tile_bytes / chunk_bytes;
 constexpr int chunk_words = chunk_bytes / tile_scales;
-constexpr int block_cols = 32; // matrix columns a scale
 
 constexpr int group_tiles = 32;              // tiles side by side that `tile` stages: 16 KB of words
 constexpr int group_pitch = group_tiles + 1; // an odd pitch: the 32 rows that a warp reads lie in 32 banks
@@ -40,28 +39,28 @@ struct pack {
     int64_t rows;                   /* packed rows, unless the device knows better */
     const int64_t *rows_device;     /* or NULL */
     uint32_t fill;                  /* the byte, four times */
-    bool words;                     /* u8 and i8: four scales from a multiple of four on are an aligned word */
+    bool aligned_words;             /* u8 and i8: four scales from a multiple of four on are an aligned word */
     uint8_t *packed;
     const struct sb_status *status; /* a rejection here: write nothing */
 };
 
-static inline __host__ __device__ int64_t word_offset(int64_t r, int64_t k_tile, int64_t k_tiles)
+static __device__ __forceinline__ int64_t word_offset(int64_t r, int64_t k_tile, int64_t k_tiles)
 {
     return (r / tile_rows * k_tiles + k_tile) * tile_bytes + r % 32 * chunk_bytes + r % tile_rows / 32 * tile_scales;
 }
 
 /* The packed row that gives word `word` (0..3) of chunk `chunk` (0..31) in the tiles of row tile `row_tile`. */
-static inline __host__ __device__ int64_t chunk_row(int64_t row_tile, int chunk, int word)
+static __device__ __forceinline__ int64_t chunk_row(int64_t row_tile, int chunk, int word)
 {
     return row_tile * tile_rows + word * 32 + chunk;
 }
 
-static inline __host__ __device__ int64_t packed_rows(const struct pack &p)
+static __device__ __forceinline__ int64_t packed_rows(const struct pack &p)
 {
     return p.rows_device != NULL ? *p.rows_device : p.rows;
 }
 
-static inline __host__ __device__ int64_t source_row(const struct pack &p, int64_t r)
+static __device__ __forceinline__ int64_t source_row(const struct pack &p, int64_t r)
 {
     return p.gather != NULL ? p.gather[r] : r;
 }
@@ -85,7 +84,7 @@ static __device__ __forceinline__ uint32_t load_word(const struct pack &p, int64
 
     const int64_t first = k_tile * tile_scales;
     if constexpr (carrier == SB_CARRIER_U8)
-        if (p.words && first + tile_scales <= p.scales)
+        if (p.aligned_words && first + tile_scales <= p.scales)
             return *(const uint32_t *)((const uint8_t *)p.raw + start + first);
 
     uint32_t word = p.fill;
@@ -106,12 +105,12 @@ static __device__ __forceinline__ uint32_t packed_word(const struct pack &p, int
 
 /* ---- gather ----------------------------------------------------------------------------------------------------- */
 
-template <enum sb_carrier carrier> static __global__ void __launch_bounds__(threads) pack_gather(struct pack p)
+template <enum sb_carrier carrier> static __global__ void __launch_bounds__(threads) scale_pack_gather(struct pack p)
 {
     if (p.status->code != SB_OK)
         return;
     const int64_t rows = packed_rows(p);
-    const int64_t chunks = sb_ceil_div(rows, tile_rows) * p.k_tiles * tile_chunks;
+    const int64_t chunks = sb_cdiv(rows, tile_rows) * p.k_tiles * tile_chunks;
     for (int64_t i = sb_first_item(); i < chunks; i += sb_item_step()) {
         int64_t row_tile, k_tile;
         sb_split(i / tile_chunks, p.k_tiles, &row_tile, &k_tile);
@@ -125,14 +124,14 @@ template <enum sb_carrier carrier> static __global__ void __launch_bounds__(thre
 /* ---- tile ------------------------------------------------------------------------------------------------------- */
 
 /* A block takes one row tile by up to 32 tiles side by side at a time. */
-template <enum sb_carrier carrier> static __global__ void __launch_bounds__(threads) pack_tile(struct pack p)
+template <enum sb_carrier carrier> static __global__ void __launch_bounds__(threads) scale_pack_tile(struct pack p)
 {
     __shared__ uint32_t staged[tile_rows][group_pitch];
     if (p.status->code != SB_OK)
         return;
     const int64_t rows = packed_rows(p);
-    const int64_t groups_a_row = sb_ceil_div(p.k_tiles, group_tiles);
-    const int64_t groups = sb_ceil_div(rows, tile_rows) * groups_a_row;
+    const int64_t groups_a_row = sb_cdiv(p.k_tiles, group_tiles);
+    const int64_t groups = sb_cdiv(rows, tile_rows) * groups_a_row;
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32;
 
@@ -158,7 +157,7 @@ template <enum sb_carrier carrier> static __global__ void __launch_bounds__(thre
 /* ---- scatter ---------------------------------------------------------------------------------------------------- */
 
 /* Fill over the whole last row tile; the rows that exist are scattered over it afterwards. */
-static __global__ void __launch_bounds__(threads) fill_last_row_tile(struct pack p)
+static __global__ void __launch_bounds__(threads) scale_pack_fill_last_row_tile(struct pack p)
 {
     if (p.status->code != SB_OK)
         return;
@@ -168,7 +167,7 @@ static __global__ void __launch_bounds__(threads) fill_last_row_tile(struct pack
         last[i] = make_uint4(p.fill, p.fill, p.fill, p.fill);
 }
 
-template <enum sb_carrier carrier> static __global__ void __launch_bounds__(threads) pack_scatter(struct pack p)
+template <enum sb_carrier carrier> static __global__ void __launch_bounds__(threads) scale_pack_scatter(struct pack p)
 {
     if (p.status->code != SB_OK)
         return;
@@ -182,11 +181,11 @@ template <enum sb_carrier carrier> static __global__ void __launch_bounds__(thre
 
 /* ---- rowmajor --------------------------------------------------------------------------------------------------- */
 
-template <enum sb_carrier carrier> static __global__ void __launch_bounds__(threads) pack_rowmajor(struct pack p)
+template <enum sb_carrier carrier> static __global__ void __launch_bounds__(threads) scale_pack_rowmajor(struct pack p)
 {
     if (p.status->code != SB_OK)
         return;
-    const int64_t words = sb_ceil_div(p.rows, tile_rows) * tile_rows * p.k_tiles;
+    const int64_t words = sb_cdiv(p.rows, tile_rows) * tile_rows * p.k_tiles;
     for (int64_t i = sb_first_item(); i < words; i += sb_item_step()) {
         int64_t r, k_tile;
         sb_split(i, p.k_tiles, &r, &k_tile);
@@ -197,7 +196,7 @@ template <enum sb_carrier carrier> static __global__ void __launch_bounds__(thre
 /* ---- The gather index ------------------------------------------------------------------------------------------- */
 
 static __global__ void __launch_bounds__(threads)
-    find_bad_index(const int32_t *gather, int64_t r, int64_t n, unsigned long long *first_bad)
+    scale_pack_find_bad_index(const int32_t *gather, int64_t r, int64_t n, unsigned long long *first_bad)
 {
     unsigned long long lowest = none_bad;
     for (int64_t i = sb_first_item(); i < r && lowest == none_bad; i += sb_item_step())
@@ -207,8 +206,8 @@ static __global__ void __launch_bounds__(threads)
         atomicMin(first_bad, lowest);
 }
 
-static __global__ void write_gather_status(const int32_t *gather, int64_t n, const unsigned long long *first_bad,
-                                           struct sb_status *status)
+static __global__ void scale_pack_write_gather_status(const int32_t *gather, int64_t n,
+                                                      const unsigned long long *first_bad, struct sb_status *status)
 {
     struct sb_status result = {SB_OK, 0, {0, 0, 0}, 0};
     if (*first_bad != none_bad)
@@ -226,12 +225,13 @@ static struct pack pack_of(const struct sb_scale_pack_args *args, uint8_t *packe
     p.raw = args->raw;
     p.row_stride = args->row_stride;
     p.col_stride = args->col_stride;
-    p.scales = sb_ceil_div(args->cols, block_cols);
-    p.k_tiles = sb_ceil_div(args->cols, block_cols * tile_scales);
+    p.scales = sb_cdiv(args->cols, SB_SCALE_COLS);
+    p.k_tiles = sb_cdiv(args->cols, SB_TILE_COLS);
     p.gather = args->gather;
     p.rows = args->r;
     p.fill = args->fill * 0x01010101u;
-    p.words = sb_is_aligned(args->raw, tile_scales) && args->row_stride % tile_scales == 0 && args->col_stride == 1;
+    p.aligned_words =
+        sb_is_aligned(args->raw, tile_scales) && args->row_stride % tile_scales == 0 && args->col_stride == 1;
     p.packed = packed;
     p.status = status;
     return p;
@@ -240,25 +240,25 @@ static struct pack pack_of(const struct sb_scale_pack_args *args, uint8_t *packe
 template <enum sb_carrier carrier>
 static cudaError_t launch_form(enum form form, const struct pack &p, cudaStream_t stream)
 {
-    const int64_t row_tiles = sb_ceil_div(p.rows, tile_rows);
+    const int64_t row_tiles = sb_cdiv(p.rows, tile_rows);
     const int64_t tiles = row_tiles * p.k_tiles;
     const dim3 block(threads);
     switch (form) {
     case FORM_GATHER:
-        return sb_launch(pack_gather<carrier>, sb_stride_grid(tiles * tile_chunks, threads), block, 0, stream, p);
+        return sb_launch(scale_pack_gather<carrier>, sb_stride_grid(tiles * tile_chunks, threads), block, 0, stream, p);
     case FORM_TILE:
-        return sb_launch(pack_tile<carrier>, sb_stride_grid(row_tiles * sb_ceil_div(p.k_tiles, group_tiles), 1), block,
-                         0, stream, p);
+        return sb_launch(scale_pack_tile<carrier>, sb_stride_grid(row_tiles * sb_cdiv(p.k_tiles, group_tiles), 1),
+                         block, 0, stream, p);
     case FORM_SCATTER:
         if (p.rows % tile_rows != 0) {
-            const cudaError_t error =
-                sb_launch(fill_last_row_tile, sb_stride_grid(p.k_tiles * tile_chunks, threads), block, 0, stream, p);
+            const cudaError_t error = sb_launch(scale_pack_fill_last_row_tile,
+                                                sb_stride_grid(p.k_tiles * tile_chunks, threads), block, 0, stream, p);
             if (error != cudaSuccess)
                 return error;
         }
-        return sb_launch(pack_scatter<carrier>, sb_stride_grid(p.rows * p.k_tiles, threads), block, 0, stream, p);
+        return sb_launch(scale_pack_scatter<carrier>, sb_stride_grid(p.rows * p.k_tiles, threads), block, 0, stream, p);
     case FORM_ROWMAJOR:
-        return sb_launch(pack_rowmajor<carrier>, sb_stride_grid(tiles * tile_rows, threads), block, 0, stream, p);
+        return sb_launch(scale_pack_rowmajor<carrier>, sb_stride_grid(tiles * tile_rows, threads), block, 0, stream, p);
     }
     return cudaErrorInvalidValue;
 }
@@ -283,26 +283,17 @@ static cudaError_t launch_check(const struct sb_scale_pack_args *args, unsigned 
         return cudaMemsetAsync(status, 0, sizeof *status, stream); /* all zeros is ok */
     cudaError_t error = cudaMemsetAsync(first_bad, 0xFF, sizeof *first_bad, stream);
     if (error == cudaSuccess)
-        error = sb_launch(find_bad_index, sb_stride_grid(args->r, threads), dim3(threads), 0, stream, args->gather,
-                          args->r, args->n, first_bad);
+        error = sb_launch(scale_pack_find_bad_index, sb_stride_grid(args->r, threads), dim3(threads), 0, stream,
+                          args->gather, args->r, args->n, first_bad);
     if (error == cudaSuccess)
-        error = sb_launch(write_gather_status, dim3(1), dim3(1), 0, stream, args->gather, args->n, first_bad, status);
+        error = sb_launch(scale_pack_write_gather_status, dim3(1), dim3(1), 0, stream, args->gather, args->n, first_bad,
+                          status);
     return error;
 }
 
 extern "C" size_t sb_scale_pack_workspace(const struct sb_scale_pack_args *args)
 {
     return args->gather != NULL ? sb_workspace_part(sizeof(unsigned long long)) : 0;
-}
-
-/* sb_scale_pack_bytes, or INT64_MAX for sizes whose bytes no 64 bits can count. */
-static int64_t packed_bytes(int64_t r, int64_t cols)
-{
-    const int64_t row_tiles = sb_ceil_div(r, tile_rows);
-    const int64_t k_tiles = sb_ceil_div(cols, block_cols * tile_scales);
-    if (row_tiles > INT64_MAX / tile_bytes / k_tiles)
-        return INT64_MAX;
-    return row_tiles * k_tiles * tile_bytes;
 }
 
 static struct sb_gpu_result pack_scales(enum form form, const struct sb_scale_pack_args *args, uint8_t *packed,
@@ -312,8 +303,8 @@ static struct sb_gpu_result pack_scales(enum form form, const struct sb_scale_pa
     const struct sb_status checked = sb_scale_pack_check_args(args);
     if (checked.code != SB_OK)
         return sb_result_rejected(checked);
-    const int64_t bytes = packed_bytes(args->r, args->cols);
-    if (bytes > capacity || bytes == INT64_MAX)
+    const int64_t bytes = sb_scale_pack_bytes(args->r, args->cols);
+    if (bytes > capacity)
         return sb_result_rejected(sb_reject(SB_TOO_LARGE, bytes, capacity, 0));
     if (workspace_bytes < sb_scale_pack_workspace(args) || !sb_is_aligned(packed, chunk_bytes))
         return sb_result_of(cudaErrorInvalidValue);
@@ -385,12 +376,6 @@ static struct sb_gpu_result run_form(enum form form, const struct sb_gpu_call *c
                        call->workspace_bytes, call->status, (cudaStream_t)call->stream);
 }
 
-static size_t call_workspace(const struct sb_gpu_call *call)
-{
-    const struct sb_scale_pack_args args = args_of(call);
-    return sb_scale_pack_workspace(&args);
-}
-
 extern "C" struct sb_gpu_result sb_run_scale_pack_gather(const struct sb_gpu_call *call)
 {
     return run_form(FORM_GATHER, call);
@@ -411,22 +396,8 @@ extern "C" struct sb_gpu_result sb_run_scale_pack_rowmajor(const struct sb_gpu_c
     return run_form(FORM_ROWMAJOR, call);
 }
 
-extern "C" size_t sb_workspace_scale_pack_gather(const struct sb_gpu_call *call)
+extern "C" size_t sb_workspace_scale_pack(const struct sb_gpu_call *call)
 {
-    return call_workspace(call);
-}
-
-extern "C" size_t sb_workspace_scale_pack_tile(const struct sb_gpu_call *call)
-{
-    return call_workspace(call);
-}
-
-extern "C" size_t sb_workspace_scale_pack_scatter(const struct sb_gpu_call *call)
-{
-    return call_workspace(call);
-}
-
-extern "C" size_t sb_workspace_scale_pack_rowmajor(const struct sb_gpu_call *call)
-{
-    return call_workspace(call);
+    const struct sb_scale_pack_args args = args_of(call);
+    return sb_scale_pack_workspace(&args);
 }

@@ -7,7 +7,7 @@
  * every byte written. No host synchronisation, no allocation.
  *
  * Rejections that need no array come back at once, with nothing launched and *status untouched: those of
- * sb_scale_pack_check_args, and SB_TOO_LARGE {bytes, capacity} where `packed` is smaller than the result. A gather
+ * sb_scale_pack_check_args, then SB_TOO_LARGE {bytes, capacity} where `packed` is smaller than the result. A gather
  * index outside [0, n) stands in *status once the stream has run, SB_GATHER_RANGE with the lowest position, and then
  * every byte of packed is as it was. *status is written by every call that is not rejected at once.
  */

@@ -1,6 +1,6 @@
 /* topk_metadata.cu - DeepEP dispatch result to SonicMoE routing metadata. Contract: ref/CONTRACTS.md section 2.
  *
- * Stable counting sort of the valid slots by expert, in rows of 128 tokens:
+ * Stable counting sort of the valid slots by expert, in groups of 128 rows. Five kernels, named topk_... :
  *
  *     count    per group of 128 rows: slots per expert, valid slots, ignored ids; the lowest duplicate of all
  *     scan     per expert: exclusive prefix sum over the groups, and the total (the same for the other two counts)
@@ -40,17 +40,17 @@ struct workspace {
     int64_t groups;
 };
 
-static inline __host__ __device__ int valid_row(int experts)
+static __device__ __forceinline__ int valid_row(int experts)
 {
     return experts;
 }
 
-static inline __host__ __device__ int ignored_row(int experts)
+static __device__ __forceinline__ int ignored_row(int experts)
 {
     return experts + 1;
 }
 
-static inline __host__ __device__ int count_rows(int experts)
+static inline int count_rows(int experts)
 {
     return experts + 2;
 }
@@ -62,7 +62,7 @@ struct workspace_layout {
 
 static int64_t groups_of(const struct sb_topk_args *args)
 {
-    return sb_ceil_div(args->n, group_rows);
+    return sb_cdiv(args->n, group_rows);
 }
 
 static struct workspace_layout layout_of(const struct sb_topk_args *args)
@@ -154,12 +154,12 @@ template <typename T, int threads> static __device__ T block_exclusive_scan(T va
 /* ---- count ------------------------------------------------------------------------------------------------------ */
 
 /* (row, a, b) in one number that orders as the triple does: topk is at most 32, so a slot takes five bits. */
-static inline __host__ __device__ unsigned long long duplicate_key(int64_t row, int a, int b)
+static __device__ __forceinline__ unsigned long long duplicate_key(int64_t row, int a, int b)
 {
     return (unsigned long long)row << 10 | (unsigned long long)a << 5 | (unsigned long long)b;
 }
 
-static inline __host__ __device__ struct sb_status duplicate_status(unsigned long long key)
+static __device__ __forceinline__ struct sb_status duplicate_status(unsigned long long key)
 {
     return {SB_DUPLICATE_EXPERT, 0, {(int64_t)(key >> 10), (int64_t)(key >> 5 & 31), (int64_t)(key & 31)}, 0};
 }
@@ -179,9 +179,34 @@ static inline size_t count_shared_bytes(int experts, int topk)
     return (size_t)experts * sizeof(int32_t) + ids_bytes(topk);
 }
 
+/* Counts one row's valid slots in the group's histogram, and returns how many they are. */
+static __device__ __forceinline__ int count_row(const int16_t *row_ids, int topk, int32_t *histogram)
+{
+    int valid = 0;
+    for (int slot = 0; slot < topk; slot++)
+        if (row_ids[slot] >= 0) {
+            atomicAdd(&histogram[row_ids[slot]], 1);
+            valid++;
+        }
+    return valid;
+}
+
+/* This group's entry in every row of group_count. */
+static __device__ __forceinline__ void store_group_counts(struct workspace work, int experts, const int32_t *histogram,
+                                                          int32_t valid_slots, int32_t ignored_ids)
+{
+    int32_t *entry = work.group_count + blockIdx.x; // in the first row
+    for (int e = threadIdx.x; e < experts; e += group_rows)
+        entry[e * work.groups] = histogram[e];
+    if (threadIdx.x == 0) {
+        entry[valid_row(experts) * work.groups] = valid_slots;
+        entry[ignored_row(experts) * work.groups] = ignored_ids;
+    }
+}
+
 template <typename Index>
 static __global__ void __launch_bounds__(group_rows)
-    count(const Index *topk_idx, int64_t n, int topk, int experts, struct workspace work)
+    topk_count(const Index *topk_idx, int64_t n, int topk, int experts, struct workspace work)
 {
     extern __shared__ int32_t shared[];
     int32_t *histogram = shared; // [experts]
@@ -204,34 +229,22 @@ static __global__ void __launch_bounds__(group_rows)
     atomicAdd(&ignored_ids, ignored);
     if (row < rows) {
         const int16_t *row_ids = ids + row * id_pitch(topk);
-        int valid = 0;
-        for (int slot = 0; slot < topk; slot++)
-            if (row_ids[slot] >= 0) {
-                atomicAdd(&histogram[row_ids[slot]], 1);
-                valid++;
-            }
-        atomicAdd(&valid_slots, valid);
+        atomicAdd(&valid_slots, count_row(row_ids, topk, histogram));
         const unsigned long long key = find_duplicate(row_ids, topk, (int64_t)blockIdx.x * group_rows + row);
         if (key != no_duplicate)
             atomicMin(&duplicate, key);
     }
     __syncthreads();
 
-    int32_t *entry = work.group_count + blockIdx.x; // of this group, in the first row
-    for (int e = threadIdx.x; e < experts; e += group_rows)
-        entry[e * work.groups] = histogram[e];
-    if (threadIdx.x == 0) {
-        entry[valid_row(experts) * work.groups] = valid_slots;
-        entry[ignored_row(experts) * work.groups] = ignored_ids;
-        if (duplicate != no_duplicate)
-            atomicMin(work.first_duplicate, duplicate);
-    }
+    store_group_counts(work, experts, histogram, valid_slots, ignored_ids);
+    if (threadIdx.x == 0 && duplicate != no_duplicate)
+        atomicMin(work.first_duplicate, duplicate);
 }
 
 /* ---- scan ------------------------------------------------------------------------------------------------------- */
 
 /* A block a row of group_count: turns it into its exclusive prefix sums, in place, and writes the total. */
-static __global__ void __launch_bounds__(scan_threads) scan(struct workspace work)
+static __global__ void __launch_bounds__(scan_threads) topk_scan(struct workspace work)
 {
     int32_t *row = work.group_count + blockIdx.x * work.groups;
     int32_t before = 0;
@@ -257,9 +270,9 @@ struct finish_args {
 };
 
 /* `count` rounded up to what a dispatcher with this alignment reports. */
-static inline __host__ __device__ int64_t reported_count(int64_t count, int64_t align)
+static __device__ __forceinline__ int64_t reported_count(int64_t count, int64_t align)
 {
-    return sb_ceil_div(count, align) * align;
+    return sb_cdiv(count, align) * align;
 }
 
 /* The verdict, by the contract's precedence. `mismatch` is the lowest expert whose given count is wrong, or experts. */
@@ -283,7 +296,7 @@ static __device__ struct sb_status verdict(const struct finish_args &args, const
 
 /* One block, a thread an expert. */
 static __global__ void __launch_bounds__(finish_threads)
-    finish(struct finish_args args, struct workspace work, struct sb_gpu_topk_out out, struct sb_status *status)
+    topk_finish(struct finish_args args, struct workspace work, struct sb_gpu_topk_out out, struct sb_status *status)
 {
     __shared__ int mismatch;
     __shared__ bool accepted;
@@ -291,8 +304,7 @@ static __global__ void __launch_bounds__(finish_threads)
     const int64_t slots = e < args.experts ? work.total[e] : 0;
     int64_t TK, TKP;
     const int64_t slots_before = block_exclusive_scan<int64_t, finish_threads>(slots, &TK);
-    const int64_t offset =
-        block_exclusive_scan<int64_t, finish_threads>(sb_ceil_div(slots, args.block) * args.block, &TKP);
+    const int64_t offset = block_exclusive_scan<int64_t, finish_threads>(sb_cdiv(slots, args.block) * args.block, &TKP);
 
     if (e == 0)
         mismatch = args.experts;
@@ -325,7 +337,8 @@ static __global__ void __launch_bounds__(finish_threads)
 
 /* ---- place ------------------------------------------------------------------------------------------------------ */
 
-/* Which rows of the group go to an expert: a bitmap of 128 rows, its words `experts` apart. */
+/* How many of the group's rows before `row` go to an expert, given its bitmap of the 128 rows, words `experts` apart.
+ */
 static __device__ __forceinline__ int earlier_rows(const uint32_t *rows_of_expert, int experts, int row)
 {
     int earlier = __popc(rows_of_expert[row / 32 * experts] & ((1u << row % 32) - 1));
@@ -343,6 +356,30 @@ static __device__ __forceinline__ int slots_in_front(const int16_t *row_ids, int
     return in_front;
 }
 
+/* Marks one row in the bitmap of each of its experts, [group_words][experts], and returns how many they are. */
+static __device__ __forceinline__ int mark_row(const int16_t *row_ids, int topk, int row, int experts,
+                                               uint32_t *row_bitmap)
+{
+    int valid = 0;
+    for (int slot = 0; slot < topk; slot++)
+        if (row_ids[slot] >= 0) {
+            atomicOr(&row_bitmap[row / 32 * experts + row_ids[slot]], 1u << row % 32);
+            valid++;
+        }
+    return valid;
+}
+
+/* Everything that one valid slot decides. `source` is its place in topk_idx and topk_prob. */
+static __device__ __forceinline__ void place_slot(const struct sb_gpu_topk_out &out, int token, int padded,
+                                                  int token_major, int64_t source, uint32_t prob)
+{
+    out.x_gather_idx[padded] = token;
+    out.s_scatter_idx[padded] = token_major;
+    out.s_reverse_scatter_idx[token_major] = padded;
+    out.topk_score[token_major] = prob;
+    out.score_src_idx[token_major] = (int32_t)source;
+}
+
 static inline size_t place_shared_bytes(int experts, int topk)
 {
     return (size_t)group_words * experts * sizeof(uint32_t) + ids_bytes(topk);
@@ -350,8 +387,8 @@ static inline size_t place_shared_bytes(int experts, int topk)
 
 template <typename Index>
 static __global__ void __launch_bounds__(group_rows)
-    place(const Index *topk_idx, const uint32_t *topk_prob, int64_t n, int topk, int experts, bool by_expert,
-          struct workspace work, struct sb_gpu_topk_out out, const struct sb_status *status)
+    topk_place(const Index *topk_idx, const uint32_t *topk_prob, int64_t n, int topk, int experts, bool by_expert,
+               struct workspace work, struct sb_gpu_topk_out out, const struct sb_status *status)
 {
     extern __shared__ int32_t shared[];
     uint32_t *row_bitmap = (uint32_t *)shared; // [group_words][experts]
@@ -368,15 +405,7 @@ static __global__ void __launch_bounds__(group_rows)
     (void)stage_ids(topk_idx, rows, topk, experts, ids);
     __syncthreads();
 
-    int valid = 0;
-    if (row < rows)
-        for (int slot = 0; slot < topk; slot++) {
-            const int e = ids[row * id_pitch(topk) + slot];
-            if (e >= 0) {
-                atomicOr(&row_bitmap[row / 32 * experts + e], 1u << row % 32);
-                valid++;
-            }
-        }
+    const int valid = row < rows ? mark_row(ids + row * id_pitch(topk), topk, row, experts, row_bitmap) : 0;
     int all_valid;
     const int valid_before = block_exclusive_scan<int, group_rows>(valid, &all_valid);
     if (row < rows) {
@@ -394,14 +423,9 @@ static __global__ void __launch_bounds__(group_rows)
         if (e < 0)
             continue;
         const int rank = work.group_count[e * work.groups + blockIdx.x] + earlier_rows(row_bitmap + e, experts, r);
-        const int padded = out.expert_offset[e] + rank;
         const int token_major = row_position[r] + slots_in_front(row_ids, topk, slot, by_expert);
         const int64_t source = first_row * topk + i;
-        out.x_gather_idx[padded] = (int32_t)(first_row + r);
-        out.s_scatter_idx[padded] = token_major;
-        out.s_reverse_scatter_idx[token_major] = padded;
-        out.topk_score[token_major] = topk_prob[source];
-        out.score_src_idx[token_major] = (int32_t)source;
+        place_slot(out, (int)(first_row + r), out.expert_offset[e] + rank, token_major, source, topk_prob[source]);
     }
 }
 
@@ -410,7 +434,7 @@ static __global__ void __launch_bounds__(group_rows)
 /* A block an expert: the rows from its last token to the next expert's offset. There are as many padding rows as
  * scores from TK on, so the same loop writes those zeros too. */
 static __global__ void __launch_bounds__(pad_threads)
-    pad(bool by_expert, struct workspace work, struct sb_gpu_topk_out out, const struct sb_status *status)
+    topk_pad(bool by_expert, struct workspace work, struct sb_gpu_topk_out out, const struct sb_status *status)
 {
     if (status->code != SB_OK)
         return;
@@ -434,8 +458,9 @@ static cudaError_t launch_count(const struct sb_topk_args *args, struct workspac
     if (work.groups == 0)
         return cudaSuccess;
     const int topk = (int)args->topk, experts = (int)args->experts;
-    return sb_launch(count<Index>, dim3((unsigned)work.groups), dim3(group_rows), count_shared_bytes(experts, topk),
-                     stream, (const Index *)args->topk_idx, args->n, topk, experts, work);
+    return sb_launch(topk_count<Index>, dim3((unsigned)work.groups), dim3(group_rows),
+                     count_shared_bytes(experts, topk), stream, (const Index *)args->topk_idx, args->n, topk, experts,
+                     work);
 }
 
 template <typename Index>
@@ -446,12 +471,12 @@ static cudaError_t launch_place(const struct sb_topk_args *args, const struct sb
         return cudaSuccess;
     const int topk = (int)args->topk, experts = (int)args->experts;
     const bool by_expert = args->order == SB_ORDER_EXPERT;
-    const cudaError_t error = sb_launch(place<Index>, dim3((unsigned)work.groups), dim3(group_rows),
+    const cudaError_t error = sb_launch(topk_place<Index>, dim3((unsigned)work.groups), dim3(group_rows),
                                         place_shared_bytes(experts, topk), stream, (const Index *)args->topk_idx,
                                         args->topk_prob, args->n, topk, experts, by_expert, work, *out, status);
     if (error != cudaSuccess)
         return error;
-    return sb_launch(pad, dim3((unsigned)experts), dim3(pad_threads), 0, stream, by_expert, work, *out, status);
+    return sb_launch(topk_pad, dim3((unsigned)experts), dim3(pad_threads), 0, stream, by_expert, work, *out, status);
 }
 
 static cudaError_t launch_all(const struct sb_topk_args *args, const struct sb_gpu_topk_out *out, struct workspace work,
@@ -463,11 +488,11 @@ static cudaError_t launch_all(const struct sb_topk_args *args, const struct sb_g
     if (error == cudaSuccess)
         error = wide ? launch_count<int64_t>(args, work, stream) : launch_count<int32_t>(args, work, stream);
     if (error == cudaSuccess)
-        error = sb_launch(scan, dim3((unsigned)count_rows(experts)), dim3(scan_threads), 0, stream, work);
+        error = sb_launch(topk_scan, dim3((unsigned)count_rows(experts)), dim3(scan_threads), 0, stream, work);
     if (error == cudaSuccess) {
         const struct finish_args finish_these = {args->tokens_per_expert, args->counts_align, args->n, args->block,
                                                  experts};
-        error = sb_launch(finish, dim3(1), dim3(finish_threads), 0, stream, finish_these, work, *out, status);
+        error = sb_launch(topk_finish, dim3(1), dim3(finish_threads), 0, stream, finish_these, work, *out, status);
     }
     if (error == cudaSuccess)
         error = wide ? launch_place<int64_t>(args, out, work, status, stream)

@@ -28,7 +28,7 @@ struct sb_gpu_call {
     int n_scalar;
     void *workspace; /* 256-byte aligned, holds garbage: a kernel that needs zeros writes them */
     size_t workspace_bytes;
-    struct sb_status *status; /* device memory; the call always writes it, SB_OK included */
+    struct sb_status *status; /* device memory; written, SB_OK included, unless the call is rejected on the host */
     void *stream;             /* cudaStream_t */
 };
 
@@ -38,8 +38,8 @@ const struct sb_tensor *sb_call_out(const struct sb_gpu_call *call, const char *
 int64_t sb_call_int(const struct sb_gpu_call *call, const char *name);
 
 /* What a launch function returns. A rejection that needs no device (arguments, alignment, sizes) comes back in
- * `status` with nothing launched; one that depends on array contents is in the device status word after the
- * stream has run. */
+ * `status` with nothing launched and the device status word untouched; one that depends on array contents is in the
+ * device status word after the stream has run. */
 struct sb_gpu_result {
     int cuda_error; /* cudaError_t; 0 is success */
     struct sb_status status;

@@ -11,7 +11,8 @@
  *
  * Shape: a block computes one 128 x 128 tile of one expert over the whole segment. Both operands lie in global
  * memory as rows of k, which is also how they are staged (cp.async, three stages of 32 rows); ldmatrix.trans turns
- * them into the fragments that mma wants. Only instructions that sm_90 and every Blackwell target have.
+ * them into the fragments that mma wants. Only instructions that sm_90 and every Blackwell target have. sm_80 to sm_89
+ * have them too, but their mma.sync is another dot product: 24 bits, and the 16 pairs in two fused steps of 8.
  */
 #include "wgrad_varlen_k.h"
 
@@ -82,8 +83,8 @@ static __device__ __forceinline__ struct output_tile locate_tile(int64_t block, 
 {
     int64_t above, m_tile, n_tile;
     struct output_tile tile;
-    sb_split(block, sb_ceil_div(N, tile_mn), &above, &n_tile);
-    sb_split(above, sb_ceil_div(M, tile_mn), &tile.e, &m_tile);
+    sb_split(block, sb_cdiv(N, tile_mn), &above, &n_tile);
+    sb_split(above, sb_cdiv(M, tile_mn), &tile.e, &m_tile);
     tile.m0 = m_tile * tile_mn;
     tile.n0 = n_tile * tile_mn;
     return tile;
@@ -196,7 +197,7 @@ static __device__ __forceinline__ void multiply_segment(float sum[m_fragments][n
 {
     const int thread = (int)threadIdx.x;
     const struct copy_share share = copy_share_of(thread, args, tile);
-    const int64_t k_tiles = sb_ceil_div(segment.length, tile_k);
+    const int64_t k_tiles = sb_cdiv(segment.length, tile_k);
     int32_t x_row[thread_rows]; // of the stage to start next: a gather index is fetched one stage before it is used
 
     find_x_rows(x_row, args, segment, 0, share.row);
@@ -236,7 +237,7 @@ static __device__ __forceinline__ bool is_nan(uint32_t f32_bits)
 /* main_grad + sum: one f32 addition, subnormals kept; every NaN is the canonical one. */
 static __device__ __forceinline__ uint32_t add_rne(uint32_t main_grad, uint32_t sum)
 {
-    const uint32_t bits = __float_as_uint(__fadd_rn(__uint_as_float(main_grad), __uint_as_float(sum)));
+    const uint32_t bits = __float_as_uint(ptx_add_rn_f32(__uint_as_float(main_grad), __uint_as_float(sum)));
     return is_nan(bits) ? 0x7FFFFFFFu : bits;
 }
 
@@ -360,34 +361,44 @@ static __global__ void __launch_bounds__(threads, 2)
     store_tile(sum, &args, dw, segment.length == 0, tile.e, tile.m0 + warp_m, tile.n0 + warp_n, (int)threadIdx.x % 32);
 }
 
-/* ---- Launch and adapter ---------------------------------------------------------------------------------------- */
+/* ---- Launch --------------------------------------------------------------------------------------------------- */
 
 /* INT64_MAX if the count does not fit. */
 static int64_t count_tiles(const struct sb_wgrad_args *args)
 {
     int64_t tiles;
-    if (__builtin_mul_overflow(args->E, sb_ceil_div(args->M, tile_mn), &tiles) ||
-        __builtin_mul_overflow(tiles, sb_ceil_div(args->N, tile_mn), &tiles))
+    if (__builtin_mul_overflow(args->E, sb_cdiv(args->M, tile_mn), &tiles) ||
+        __builtin_mul_overflow(tiles, sb_cdiv(args->N, tile_mn), &tiles))
         return INT64_MAX;
     return tiles;
+}
+
+/* Everything that needs no device. */
+static struct sb_status check_call(const struct sb_wgrad_args *args, const void *dw)
+{
+    const struct sb_status status = sb_wgrad_check_args(args, dw);
+    if (status.code != SB_OK)
+        return status;
+    const int64_t tiles = count_tiles(args);
+    return tiles > INT32_MAX ? sb_reject(SB_TOO_LARGE, tiles, INT32_MAX, 0) : status;
 }
 
 extern "C" struct sb_gpu_result sb_wgrad_varlen_k_mma_sync(const struct sb_wgrad_args *args, void *dw,
                                                            struct sb_status *status, void *stream)
 {
-    const struct sb_status rejection = sb_wgrad_check_args(args, dw);
-    if (rejection.code != SB_OK)
-        return sb_result_rejected(rejection);
-    const int64_t tiles = count_tiles(args);
-    if (tiles > INT32_MAX)
-        return sb_result_rejected(sb_reject(SB_TOO_LARGE, tiles, INT32_MAX, 0));
+    const struct sb_status checked = check_call(args, dw);
+    if (checked.code != SB_OK)
+        return sb_result_rejected(checked);
 
     const cudaStream_t on = (cudaStream_t)stream;
     const cudaError_t error = sb_launch(wgrad_check_arrays, dim3(1), dim3(check_threads), 0, on, *args, status);
     if (error != cudaSuccess)
         return sb_result_of(error);
-    return sb_result_of(sb_launch(wgrad_mma_sync, dim3((unsigned)tiles), dim3(threads), 0, on, *args, dw, status));
+    return sb_result_of(
+        sb_launch(wgrad_mma_sync, dim3((unsigned)count_tiles(args)), dim3(threads), 0, on, *args, dw, status));
 }
+
+/* ---- Adapter --------------------------------------------------------------------------------------------------- */
 
 /* Elements between the rows of a rank-2 tensor: its width where it is dense. */
 static int64_t row_stride(const struct sb_tensor *t)
@@ -395,12 +406,11 @@ static int64_t row_stride(const struct sb_tensor *t)
     return t->row_stride ? t->row_stride : t->shape[1];
 }
 
-extern "C" struct sb_gpu_result sb_run_wgrad_varlen_k_mma_sync(const struct sb_gpu_call *call)
+static struct sb_wgrad_args args_of(const struct sb_gpu_call *call)
 {
     const struct sb_tensor *dy = sb_call_in(call, "dy");
     const struct sb_tensor *x = sb_call_in(call, "x");
     const struct sb_tensor *cu_seqlens = sb_call_in(call, "cu_seqlens");
-    const struct sb_tensor *dw = sb_call_out(call, "dw");
     struct sb_wgrad_args args = {};
     args.dy = (const uint16_t *)dy->data;
     args.x = (const uint16_t *)x->data;
@@ -414,11 +424,37 @@ extern "C" struct sb_gpu_result sb_run_wgrad_varlen_k_mma_sync(const struct sb_g
     args.E = cu_seqlens->shape[0] - 1;
     args.ld_dy = row_stride(dy);
     args.ld_x = row_stride(x);
-    args.out_dtype = dw->dtype;
+    args.out_dtype = sb_call_out(call, "dw")->dtype;
+    return args;
+}
+
+/* Makes dw the memory of main_grad: its values are copied there first, on the stream. A call that is to be rejected on
+ * the device would find dw overwritten, so `in_place` goes with calls that are accepted. */
+static cudaError_t move_grad(struct sb_wgrad_args *args, const struct sb_tensor *dw, cudaStream_t stream)
+{
+    if (args->main_grad == NULL || args->out_dtype != SB_F32)
+        return cudaErrorInvalidValue; /* nothing to be in the place of, or no room for it */
+    const void *grad = args->main_grad;
+    args->main_grad = (const uint32_t *)dw->data;
+    return cudaMemcpyAsync(dw->data, grad, sb_tensor_span_bytes(dw), cudaMemcpyDeviceToDevice, stream);
+}
+
+extern "C" struct sb_gpu_result sb_run_wgrad_varlen_k_mma_sync(const struct sb_gpu_call *call)
+{
+    struct sb_wgrad_args args = args_of(call);
+    const struct sb_tensor *dw = sb_call_out(call, "dw");
+    /* Checked before anything is copied: a rejected call writes nothing. */
+    if (sb_call_int(call, "in_place") != 0 && check_call(&args, dw->data).code == SB_OK) {
+        const cudaError_t error = move_grad(&args, dw, (cudaStream_t)call->stream);
+        if (error != cudaSuccess)
+            return sb_result_of(error);
+    }
     return sb_wgrad_varlen_k_mma_sync(&args, dw->data, call->status, call->stream);
 }
 
-extern "C" size_t sb_workspace_wgrad_varlen_k_mma_sync(const struct sb_gpu_call *)
+extern "C" const char *sb_cannot_wgrad_varlen_k_mma_sync(const struct sb_gpu_call *, int compute_capability)
 {
-    return 0;
+    if (compute_capability < 90)
+        return "mma.sync before sm_90 keeps 24 bits and fuses 8 pairs: contract TC is 25 bits and 16 pairs";
+    return NULL;
 }

@@ -8,6 +8,7 @@
 #include "device.h"
 #include "expected.h"
 #include "interrupt.h"
+#include "json.h"
 #include "progress.h"
 #include "select.h"
 #include "supervise.h"
@@ -42,6 +43,14 @@ static const struct sb_option_table table = {
              "passed.",
 };
 
+/* One reason why cases could not be prepared. A damaged digest file is one reason for hundreds of them. */
+struct bad_input {
+    char text[1024];
+    int64_t cases;
+    bool golden; /* a golden or digest file, not the call */
+};
+enum { BAD_INPUTS = 32 };
+
 struct check {
     const struct sb_options *o;
     const struct sb_op_table *ops;
@@ -62,13 +71,10 @@ struct check {
     int current; /* device of the job under way */
     bool memory_short;
     bool interrupted;
-    char bad_input[1024];
+    struct bad_input bad[BAD_INPUTS];
+    int bads;
+    int64_t bad_cases;
 };
-
-static bool on_cpu(const char *variant)
-{
-    return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0;
-}
 
 /* ---- what to run ---------------------------------------------------------------------------------- */
 
@@ -120,30 +126,34 @@ static bool check_variants(const struct check *check, struct sb_error *err)
     return true;
 }
 
-/* With --golden and no other selection: the cases that the set lists. */
+static bool read_set(const struct check *check, const char *path, const struct sb_manifest *m, struct sb_selection *all,
+                     struct sb_error *err)
+{
+    for (int i = 0; i < m->count; i++) {
+        struct sb_case c;
+        if (!sb_case_parse(&c, &check->ops->list, m->entry[i].id, err) || !sb_select_add(all, &c, err))
+            return sb_fail_context(err, "%s", path);
+    }
+    return all->count > 0 || sb_fail(err, SB_EXIT_BAD_INPUT, "%s lists no case", path);
+}
+
+/* With --golden: the cases that the set lists, cut down by the other options. */
 static bool select_from_set(struct check *check, struct sb_error *err)
 {
     char path[SB_PATH_SIZE];
     struct sb_manifest m = {0};
-    snprintf(path, sizeof path, "%.1000s/manifest.json", check->set);
+    struct sb_selection all = {0};
+    if (!sb_is_utf8(check->set))
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "--golden: the name of the folder is not UTF-8; rename it");
+    if (snprintf(path, sizeof path, "%s/manifest.json", check->set) >= (int)sizeof path)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "--golden: the path is too long: %.600s...", check->set);
     if (!sb_manifest_read(&m, path, err))
         return false;
-    const bool named =
-        sb_option_given(check->o, "suite") || sb_option_given(check->o, "op") || sb_option_given(check->o, "case");
-    bool ok = true;
-    if (named) {
-        ok = sb_select(&check->cases, check->ops, check->o, false, err);
-    } else {
+    const bool ok = read_set(check, path, &m, &all, err) &&
+                    sb_select_within(&check->cases, check->ops, check->o, &all, err);
+    if (ok && !sb_option_given(check->o, "suite"))
         snprintf(check->cases.suites, sizeof check->cases.suites, "%s", m.suite);
-        for (int i = 0; ok && i < m.count; i++) {
-            struct sb_case c;
-            ok = sb_case_parse(&c, &check->ops->list, m.entry[i].id, err) && sb_select_add(&check->cases, &c, err);
-            if (!ok)
-                sb_fail_context(err, "%s", path);
-        }
-        if (ok && check->cases.count == 0)
-            ok = sb_fail(err, SB_EXIT_BAD_INPUT, "%s lists no case", path);
-    }
+    sb_selection_free(&all);
     sb_manifest_free(&m);
     return ok;
 }
@@ -225,15 +235,35 @@ static bool open_workers(struct check *check, struct sb_error *err)
 
 /* ---- results -------------------------------------------------------------------------------------- */
 
+/* " WORD WORD" or "NAME=WORD ": `before`, the quoted text, `after`. False where it does not fit. */
+static bool append_word(char *buf, size_t size, const char *before, const char *text, const char *after)
+{
+    char word[SB_PATH_SIZE];
+    if (sb_shell_quote(text, word, sizeof word) == NULL ||
+        strlen(buf) + strlen(before) + strlen(word) + strlen(after) >= size)
+        return false;
+    sb_append(buf, size, "%s%s%s", before, word, after);
+    return true;
+}
+
+/* With everything that the result may depend on. */
 static void repeat_command(const struct check *check, struct sb_result *r)
 {
-    char id[SB_ID_SIZE + 64], set[512], program[256];
-    r->repeat[0] = '\0';
-    sb_append(r->repeat, sizeof r->repeat, "%s check --case %s --variant %s --device %s",
-              sb_shell_quote(check->o->program, program, sizeof program), sb_shell_quote(r->case_id, id, sizeof id),
-              r->variant, on_cpu(r->variant) ? "cpu" : check->device_arg[check->current]);
-    if (check->set != NULL)
-        sb_append(r->repeat, sizeof r->repeat, " --golden %s", sb_shell_quote(check->set, set, sizeof set));
+    const char *root = getenv("SAMEBITS_GOLDEN");
+    char *buf = r->repeat;
+    const size_t size = sizeof r->repeat;
+    buf[0] = '\0';
+    bool fits = root == NULL || root[0] == '\0' || append_word(buf, size, "SAMEBITS_GOLDEN=", root, " ");
+    fits = fits && append_word(buf, size, "", check->o->program, " check") &&
+           append_word(buf, size, " --case ", r->case_id, "") && append_word(buf, size, " --variant ", r->variant, "") &&
+           append_word(buf, size, " --device ", sb_on_cpu(r->variant) ? "cpu" : check->device_arg[check->current], "");
+    if (fits && check->set != NULL)
+        fits = append_word(buf, size, " --golden ", check->set, "");
+    if (fits && sb_option_given(check->o, "timeout"))
+        fits = append_word(buf, size, " --timeout ", sb_option_text(check->o, "timeout"), "");
+    if (!fits)
+        snprintf(buf, size, "(the command is too long to show: run check again with --case %.230s --variant %s)",
+                 r->case_id, r->variant);
 }
 
 static void on_result(void *user, struct sb_result *r)
@@ -251,13 +281,13 @@ static void on_result(void *user, struct sb_result *r)
 
 static void not_run(struct check *check, const struct sb_case *c, const char *variant, const char *why)
 {
-    struct sb_result r = {.outcome = SB_NOT_RUN, .launches = -1};
+    struct sb_result r = {.outcome = SB_NOT_RUN, .launches = -1, .seconds = -1};
     snprintf(r.case_id, sizeof r.case_id, "%s", c->id);
     snprintf(r.op, sizeof r.op, "%s", c->op->name);
     snprintf(r.variant, sizeof r.variant, "%s", variant);
     snprintf(r.device, sizeof r.device, "%s",
-             on_cpu(variant) || check->devices == 0 ? "cpu" : check->device[check->current].label);
-    if (!on_cpu(variant) && check->devices == 0)
+             sb_on_cpu(variant) || check->devices == 0 ? "cpu" : check->device[check->current].label);
+    if (!sb_on_cpu(variant) && check->devices == 0)
         snprintf(r.device, sizeof r.device, "none");
     snprintf(r.detail, sizeof r.detail, "%.1000s", why);
     on_result(check, &r);
@@ -289,27 +319,69 @@ static void plan_job(struct check *check, const struct sb_case *c, int k, struct
             not_run(check, c, v->name, check->no_gpu);
 }
 
+static void note_bad_input(struct check *check, const struct sb_job *job, const char *text)
+{
+    check->bad_cases++;
+    for (int i = 0; i < check->bads; i++)
+        if (strcmp(check->bad[i].text, text) == 0) {
+            check->bad[i].cases++;
+            return;
+        }
+    sb_progress_clear(&check->progress);
+    fprintf(stderr, "samebits: %s: %s\n", job->case_id, text);
+    if (check->bads == BAD_INPUTS)
+        return;
+    struct bad_input *bad = &check->bad[check->bads++];
+    snprintf(bad->text, sizeof bad->text, "%s", text);
+    bad->cases = 1;
+    bad->golden = strstr(text, ".h5") != NULL || strstr(text, ".json") != NULL;
+}
+
+/* For the verdict: short, since every reason stands in the list of what was not executed. NULL: none. */
+static const char *bad_input_text(const struct check *check, char *buf, size_t size)
+{
+    int files = 0;
+    for (int i = 0; i < check->bads; i++)
+        files += check->bad[i].golden;
+    if (check->bad_cases == 0)
+        return NULL;
+    if (files == check->bads && files < BAD_INPUTS)
+        snprintf(buf, size, "%d golden file%s cannot be used", files, files == 1 ? "" : "s");
+    else
+        snprintf(buf, size, "%" PRId64 " case%s cannot be prepared", check->bad_cases,
+                 check->bad_cases == 1 ? "" : "s");
+    return buf;
+}
+
 static void run_on(struct check *check, const struct sb_case *c, int k)
 {
     struct sb_job job;
     struct sb_error err = {0};
     check->current = k;
     plan_job(check, c, k, &job);
-    if (!sb_golden_locate(c, check->set, check->root, &job)) {
-        char why[SB_PATH_SIZE + 300];
-        snprintf(why, sizeof why, "--golden %s does not hold %s.h5", check->set, c->id);
+    if (!sb_golden_locate(c, check->set, check->root, &job, &err)) {
         for (int i = 0; i < job.variants; i++)
-            not_run(check, c, job.variant[i], why);
+            not_run(check, c, job.variant[i], err.text);
+        note_bad_input(check, &job, err.text);
         return;
     }
     const enum sb_job_end end = sb_supervisor_run(&check->supervisor[k], &job, on_result, check, &err);
     check->interrupted = check->interrupted || end == SB_JOB_INTERRUPTED;
-    if (end == SB_JOB_BAD_INPUT || end == SB_JOB_NO_WORKER) {
+    if (end == SB_JOB_BAD_INPUT && err.exit == SB_EXIT_BAD_INPUT) {
+        note_bad_input(check, &job, err.text);
+    } else if (end == SB_JOB_BAD_INPUT || end == SB_JOB_NO_WORKER) {
         sb_progress_clear(&check->progress);
         fprintf(stderr, "samebits: %s: %s\n", c->id, err.text);
-        if (check->bad_input[0] == '\0' && err.exit == SB_EXIT_BAD_INPUT)
-            snprintf(check->bad_input, sizeof check->bad_input, "%s", err.text);
     }
+}
+
+/* Each reason that held for more than one case, once, with how many. */
+static void tell_repeated_bad_input(const struct check *check)
+{
+    for (int i = 0; i < check->bads; i++)
+        if (check->bad[i].cases > 1)
+            fprintf(stderr, "samebits: the same for %" PRId64 " cases in all: %s\n", check->bad[i].cases,
+                    check->bad[i].text);
 }
 
 static void run_cases(struct check *check)
@@ -324,6 +396,7 @@ static void run_cases(struct check *check)
     if (!check->interrupted)
         sb_progress_step(&check->progress, check->cases.count, "");
     sb_progress_close(&check->progress);
+    tell_repeated_bad_input(check);
     for (int k = 0; k < workers; k++)
         sb_supervisor_close(&check->supervisor[k]);
 }
@@ -334,8 +407,14 @@ static void run_cases(struct check *check)
 static void partial_text(const struct check *check, char *buf, size_t size)
 {
     buf[0] = '\0';
-    if (check->cases.filtered)
-        sb_append(buf, size, "only the %d cases that --op and --case select", check->cases.count);
+    if (check->cases.filtered) {
+        const bool op = sb_option_given(check->o, "op"), id = sb_option_given(check->o, "case");
+        const char *names = op && id ? "--op and --case" : op ? "--op" : "--case";
+        if (check->cases.count == 1)
+            sb_append(buf, size, "only the one case that %s select%s", names, op && id ? "" : "s");
+        else
+            sb_append(buf, size, "only the %d cases that %s select%s", check->cases.count, names, op && id ? "" : "s");
+    }
     if (sb_option_given(check->o, "variant"))
         sb_append(buf, size, "%sonly the implementations that --variant names", buf[0] != '\0' ? ", " : "");
     if (strcmp(sb_option_text(check->o, "device"), "cpu") == 0) {
@@ -349,15 +428,21 @@ static void partial_text(const struct check *check, char *buf, size_t size)
 
 static void command_text(const struct sb_options *o, char *buf, size_t size)
 {
-    char word[512];
+    static const char cut[] = " ... (cut)";
+    const size_t room = size - sizeof cut;
     buf[0] = '\0';
-    sb_append(buf, size, "%s %s", sb_shell_quote(o->program, word, sizeof word), o->table->verb);
-    for (int i = 0; i < o->count; i++) {
+    bool fits = append_word(buf, room, "", o->program, " ") && append_word(buf, room, "", o->table->verb, "");
+    for (int i = 0; fits && i < o->count; i++) {
         const struct sb_option *option = &o->table->options[o->value[i].option];
-        sb_append(buf, size, " --%s", option->name);
-        if (option->kind != SB_OPT_FLAG)
-            sb_append(buf, size, " %s", sb_shell_quote(o->value[i].text, word, sizeof word));
+        char name[64];
+        snprintf(name, sizeof name, " --%s%s", option->name, option->kind == SB_OPT_FLAG ? "" : " ");
+        if (option->kind == SB_OPT_FLAG)
+            sb_append(buf, room, "%s", name);
+        else
+            fits = append_word(buf, room, name, o->value[i].text, "");
     }
+    if (!fits)
+        sb_append(buf, size, "%s", cut);
 }
 
 static void describe_run(struct check *check, const char *partial)
@@ -375,9 +460,9 @@ static void describe_run(struct check *check, const char *partial)
 static bool open_report(struct check *check, FILE **markdown, struct sb_error *err)
 {
     const char *jsonl = sb_option_text(check->o, "report"), *md = sb_option_text(check->o, "markdown");
-    if (jsonl != NULL && (check->jsonl = fopen(jsonl, "w")) == NULL)
+    if (jsonl != NULL && (check->jsonl = fopen(jsonl, "we")) == NULL)
         return sb_fail(err, SB_EXIT_BAD_INPUT, "--report %s: %s", jsonl, strerror(errno));
-    if (md != NULL && (*markdown = fopen(md, "w")) == NULL)
+    if (md != NULL && (*markdown = fopen(md, "we")) == NULL)
         return sb_fail(err, SB_EXIT_BAD_INPUT, "--markdown %s: %s", md, strerror(errno));
     return true;
 }
@@ -403,13 +488,14 @@ static void conclude(struct check *check, const struct sb_require *require, cons
                                           .table = check->ops,
                                           .targets_here = targets,
                                           .targets_here_count = check->devices,
+                                          .interrupted = check->interrupted,
                                           .no_gpu = check->devices == 0 ? check->no_gpu : NULL,
                                           .deselected = deselected,
                                           .user = check};
     check->memory_short = !sb_ledger_fill(&check->report, &facts) || check->memory_short;
+    char bad[80];
     if (!check->interrupted)
-        sb_verdict(&check->report, require, &check->cases, check->bad_input[0] != '\0' ? check->bad_input : NULL,
-                   partial);
+        sb_verdict(&check->report, require, &check->cases, check->ops, bad_input_text(check, bad, sizeof bad), partial);
     if (check->jsonl != NULL) /* after an interrupt without the end record: no verdict */
         sb_jsonl_end(check->jsonl, &check->report);
 }
@@ -420,8 +506,9 @@ static int run_and_report(struct check *check, const struct sb_require *require,
     FILE *markdown = NULL;
     partial_text(check, partial, sizeof partial);
     describe_run(check, partial);
-    bool written = open_report(check, &markdown, err);
-    const bool opened = written && open_workers(check, err);
+    /* Workers first: a run that cannot start leaves an earlier report alone, and no worker inherits the files. */
+    bool written = true;
+    const bool opened = open_workers(check, err) && (written = open_report(check, &markdown, err));
     if (opened) {
         if (partial[0] != '\0')
             fprintf(stderr, "NOTE: a partial run: %s. It says nothing about the rest.\n", partial);
@@ -457,12 +544,12 @@ static int run(const struct sb_options *o, struct sb_error *err)
     check->o = o;
     check->ops = sb_op_table();
     check->set = sb_option_text(o, "golden");
-    if (!sb_golden_root(check->root, sizeof check->root))
+    if (!sb_golden_root(check->root, sizeof check->root) || !sb_is_utf8(check->root))
         check->root[0] = '\0';
     sb_interrupt_install();
     int status;
     const bool ready =
-        sb_require_parse(&require, o, err) &&
+        sb_golden_root_check(err) && sb_require_parse(&require, o, err) &&
         (check->set != NULL ? select_from_set(check, err) : sb_select(&check->cases, check->ops, o, false, err)) &&
         check_variants(check, err) && find_devices(check, err);
     status = ready ? run_and_report(check, &require, err) : (int)err->exit;

@@ -147,17 +147,19 @@ static bool read_more(struct sb_supervisor *s)
 
 enum sb_child_read sb_child_read(struct sb_supervisor *s, double deadline, char **line)
 {
-    for (;;) {
+    for (bool last = false;;) {
         if (sb_interrupted() != 0)
             return SB_READ_INTERRUPTED;
         if ((*line = take_line(s)) != NULL)
             return SB_READ_LINE;
-        const double left = deadline - sb_seconds();
-        if (!(left > 0))
+        if (last)
             return SB_READ_LATE;
+        const double left = deadline - sb_seconds();
+        last = !(left > 0);
         struct pollfd p = {.fd = s->from_child, .events = POLLIN};
-        const int slice =
-            left < 0.2 ? (int)(left * 1000) + 1 : 200; /* a signal between the check and poll waits so long */
+        /* A signal between the check and poll waits for one slice. Past the deadline one look more: on a busy machine
+         * the child may have answered in time and this process not have run. */
+        const int slice = last ? 0 : left < 0.2 ? (int)(left * 1000) + 1 : 200;
         if (poll(&p, 1, slice) > 0 && !read_more(s))
             return SB_READ_END;
     }
@@ -197,12 +199,16 @@ void sb_child_end(struct sb_supervisor *s, bool kill_it, char *how, size_t how_s
     close_fd(&s->to_child);
     if (kill_it)
         kill(-s->pid, SIGKILL);
-    if (!reap(s, &status, 10.0)) {
+    bool ended = reap(s, &status, 10.0);
+    if (!ended) {
         kill(-s->pid, SIGKILL);
-        waitpid(s->pid, &status, 0);
+        ended = reap(s, &status, 10.0);
     }
     close_fd(&s->from_child);
-    if (WIFSIGNALED(status))
+    if (!ended) { /* stuck in the kernel (a driver call): waiting would hang this run with it */
+        fprintf(stderr, "samebits: worker %ld does not end, not even when killed; it is left behind\n", (long)s->pid);
+        snprintf(how, how_size, "no end: it cannot be killed");
+    } else if (WIFSIGNALED(status))
         snprintf(how, how_size, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         snprintf(how, how_size, "exit status %d", WEXITSTATUS(status));

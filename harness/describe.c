@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../reports/text.h"
 #include "text.h"
 
 /* ---- one element ---------------------------------------------------------------------------------- */
@@ -52,6 +53,8 @@ void sb_ulp_text(enum sb_dtype dtype, uint64_t expected, uint64_t actual, char *
         snprintf(buf, size, "NaN");
     } else if (both_zero(e, a)) {
         snprintf(buf, size, "sign of zero");
+    } else if (((e ^ a) >> 31) != 0) {
+        snprintf(buf, size, "other sign"); /* the count of floats between the two would say nothing */
     } else {
         const int64_t unit = dtype == SB_BF16 ? 1 << 16 : 1;
         const int64_t distance = float_place(a) - float_place(e);
@@ -161,8 +164,9 @@ struct survey {
     int64_t poison;                              /* how many hold the poison */
     int64_t from_left, from_right;               /* how many hold the expected value of a neighbour */
     int64_t zero_sign, nan_payload;
-    bool one_expected_value;
-    uint64_t expected_value;
+    bool one_expected_value, one_actual_value;
+    uint64_t expected_value, actual_value;
+    int64_t swapped; /* how many hold the expected bytes in reverse order */
     uint64_t expected_sum, actual_sum; /* order-free digests of all elements */
 };
 
@@ -183,6 +187,14 @@ static uint64_t poison_bits(enum sb_dtype dtype, int poison)
     return bits;
 }
 
+static uint64_t reversed_bytes(uint64_t bits, size_t size)
+{
+    uint64_t reversed = 0;
+    for (size_t i = 0; i < size; i++)
+        reversed = reversed << 8 | ((bits >> (8 * i)) & 0xFF);
+    return reversed;
+}
+
 static void survey_mismatch(struct survey *s, const struct sb_tensor *expected, const struct sb_compare_hints *hints,
                             int64_t i, uint64_t e, uint64_t a)
 {
@@ -198,7 +210,11 @@ static void survey_mismatch(struct survey *s, const struct sb_tensor *expected, 
         s->first = i;
         s->expected_value = e;
         s->one_expected_value = true;
+        s->actual_value = a;
+        s->one_actual_value = true;
     }
+    s->one_actual_value = s->one_actual_value && s->actual_value == a;
+    s->swapped += a == reversed_bytes(e, sb_dtype_size(expected->dtype));
     s->one_expected_value = s->one_expected_value && s->expected_value == e;
     s->last = i;
     s->count++;
@@ -306,9 +322,16 @@ static void place_text(const struct sb_tensor *t, const struct sb_compare_hints 
     }
 }
 
+static const char *value_of(enum sb_dtype dtype, uint64_t bits, char *buf, size_t size)
+{
+    sb_value_text(dtype, bits, buf, size);
+    return buf;
+}
+
 static void value_pattern(const struct sb_tensor *t, const struct sb_compare_hints *hints, const struct survey *s,
                           char *buf, size_t size)
 {
+    char value[64];
     buf[0] = '\0';
     if (s->poison == s->count)
         snprintf(buf, size, "never written (still the poison 0x%02X)", (unsigned)hints->poison & 0xFFU);
@@ -319,17 +342,20 @@ static void value_pattern(const struct sb_tensor *t, const struct sb_compare_hin
         snprintf(buf, size, "only signs of zero");
     else if (s->nan_payload == s->count)
         snprintf(buf, size, "only NaN payloads");
+    else if (s->swapped == s->count)
+        snprintf(buf, size, "the expected bytes in reverse order (byte order?)");
     else if (s->count > 2 && (s->from_left == s->count || (s->first == 0 && s->from_left == s->count - 1)))
         snprintf(buf, size, "shifted by one toward the end");
     else if (s->count > 2 && (s->from_right == s->count || (s->from_right == s->count - 1)))
         snprintf(buf, size, "shifted by one toward the start");
     else if (s->count > 1 && s->expected_sum == s->actual_sum)
         snprintf(buf, size, "the right values in another order");
-    else if (s->count > 1 && s->one_expected_value) {
-        char value[64];
-        sb_value_text(t->dtype, s->expected_value, value, sizeof value);
-        snprintf(buf, size, "only where %s is expected (padding?)", value);
-    }
+    else if (s->count > 1 && s->one_expected_value)
+        snprintf(buf, size, "only where %s is expected (padding?)",
+                 value_of(t->dtype, s->expected_value, value, sizeof value));
+    else if (s->count > 1 && s->one_actual_value)
+        snprintf(buf, size, "the candidate holds one value, %s, at all of them",
+                 value_of(t->dtype, s->actual_value, value, sizeof value));
 }
 
 void sb_describe(const struct sb_tensor *expected, const struct sb_tensor *actual, const struct sb_compare_hints *hints,
@@ -342,7 +368,8 @@ void sb_describe(const struct sb_tensor *expected, const struct sb_tensor *actua
     snprintf(d->pattern, sizeof d->pattern, "%.*s%s%.*s", 78, place, place[0] != '\0' && value[0] != '\0' ? "; " : "",
              78, value);
     const double share = 100.0 * (double)d->mismatches / (double)d->elements;
-    snprintf(d->text, sizeof d->text, "%s: %" PRId64 " of %" PRId64 " elements differ (%.3g%%), the first at %s",
-             expected->name != NULL ? expected->name : "tensor", d->mismatches, d->elements, share,
+    snprintf(d->text, sizeof d->text, "%s: %s of %s elements differ (%.3g %%), the first at %s",
+             expected->name != NULL ? expected->name : "tensor", sb_count(d->mismatches).text,
+             sb_count(d->elements).text, share,
              d->samples > 0 ? d->sample[0].index : "?");
 }

@@ -1,12 +1,15 @@
 /* diff.c - the verb diff: somebody's outputs against a golden file, bit for bit. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../golden/store.h"
+#include "compare.h"
+#include "json.h"
 #include "ops.h"
 #include "progress.h"
 #include "run_case.h"
+#include "text.h"
 #include "verbs.h"
 
 static const struct sb_option options[] = {
@@ -21,10 +24,10 @@ static const struct sb_option_table table = {
     .operand_count = 2,
     .options = options,
     .notes =
-        "The candidate needs the datasets under /outputs only, with the golden's names, types and shapes; it may be "
-        "written\n"
-        "by h5py. Exit status: 0 the same bits; 1 a difference, a missing output, another type or shape; 2 a file\n"
-        "that cannot be read; 3 nothing to compare.",
+        "GOLDEN comes first. The candidate needs the datasets under /outputs only, with the golden's names, types and\n"
+        "shapes; it may be written by h5py. Exit status: 0 the same bits; 1 a difference: other bits, another type or\n"
+        "shape, an output missing or one too many; 2 a file that cannot be read; 3 nothing to compare: the golden\n"
+        "holds a rejected call, which has no outputs.",
 };
 
 static void describe(struct sb_result *r, const struct sb_case *c, const char *candidate)
@@ -37,32 +40,43 @@ static void describe(struct sb_result *r, const struct sb_case *c, const char *c
     r->launches = -1;
 }
 
-static void print_json(const struct sb_result *r)
+static bool print_json(const struct sb_result *r, struct sb_error *err)
 {
     json_t *samples = json_array();
     for (int i = 0; i < r->samples; i++)
         json_array_append_new(samples, json_pack("{s:s, s:s, s:s, s:s}", "index", r->sample[i].index, "expected",
                                                  r->sample[i].expected, "actual", r->sample[i].actual, "distance",
                                                  r->sample[i].distance));
-    json_t *all = json_pack("{s:s, s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "case", r->case_id, "equal",
-                            r->outcome == SB_PASS, "detail", r->detail, "tensor", r->tensor, "pattern", r->pattern,
-                            "elements", (json_int_t)r->elements, "mismatches", (json_int_t)r->mismatches,
-                            "bytes_compared", (json_int_t)r->bytes_compared, "samples", samples);
-    json_dumpf(all, stdout, JSON_INDENT(1));
-    putchar('\n');
-    json_decref(all);
+    return sb_json_print(json_pack("{s:s, s:b, s:o, s:s, s:s, s:I, s:I, s:I, s:o}", "case", r->case_id, "equal",
+                                   r->outcome == SB_PASS, "detail", sb_json_text(r->detail), "tensor", r->tensor,
+                                   "pattern", r->pattern, "elements", (json_int_t)r->elements, "mismatches",
+                                   (json_int_t)r->mismatches, "bytes_compared", (json_int_t)r->bytes_compared, "samples",
+                                   samples),
+                         err);
 }
 
-static bool any_output(const struct sb_op *op, const struct sb_tensor *out)
+/* A candidate's file has no status: only its outputs are judged. */
+static void judge(const struct sb_case *c, const struct sb_data *golden, const struct sb_tensor *out,
+                  const struct sb_candidate_faults *faults, struct sb_result *r)
 {
-    for (int i = 0; i < sb_op_output_count(op); i++)
-        if (out[i].data != NULL)
-            return true;
-    return false;
+    bool equal = faults->text[0] == '\0', complete = true;
+    for (int i = 0; i < sb_op_output_count(c->op); i++)
+        if (faults->type[i][0] != '\0') {
+            sb_append_line(r->detail, sizeof r->detail, "%s: expected %s, got %s", c->op->outputs[i].name,
+                           sb_dtype_name(golden->out[i].dtype), faults->type[i]);
+            equal = complete = false;
+        } else {
+            equal = sb_judge_output(c, golden, i, &out[i], SB_NO_POISON, &complete, r) && equal;
+        }
+    if (faults->text[0] != '\0')
+        sb_append_line(r->detail, sizeof r->detail, "%s", faults->text);
+    if (!equal && complete && r->mismatches > 0)
+        sb_judge_relations(c, golden, out, r);
+    r->outcome = equal ? SB_PASS : SB_FAIL;
 }
 
 static int compare(const struct sb_options *o, const struct sb_case *c, const struct sb_data *golden,
-                   const struct sb_tensor *out, struct sb_error *err)
+                   const struct sb_tensor *out, const struct sb_candidate_faults *faults, struct sb_error *err)
 {
     struct sb_result r = {0};
     if (golden->status.code != SB_OK) {
@@ -70,22 +84,28 @@ static int compare(const struct sb_options *o, const struct sb_case *c, const st
                 o->operand[0], sb_code_name((enum sb_code)golden->status.code));
         return SB_EXIT_NOTHING_RAN;
     }
-    if (!any_output(c->op, out)) {
-        sb_fail(err, SB_EXIT_NOTHING_RAN, "%s holds none of the outputs of %s under /outputs", o->operand[1],
-                c->op->name);
-        return SB_EXIT_NOTHING_RAN;
-    }
     describe(&r, c, o->operand[1]);
-    /* A candidate's file has no status: only its outputs are judged. */
-    sb_judge_outputs(c, golden, out, &golden->status, -1, &r);
-    r.bytes_compared -= (int64_t)sizeof golden->status;
-    if (sb_option_flag(o, "json"))
-        print_json(&r);
-    else if (r.outcome == SB_PASS)
+    judge(c, golden, out, faults, &r);
+    if (sb_option_flag(o, "json")) {
+        if (!print_json(&r, err))
+            return SB_EXIT_BAD_INPUT;
+    } else if (r.outcome == SB_PASS) {
         printf("the same bits: %s, %" PRId64 " bytes compared\n", c->id, r.bytes_compared);
-    else
+    } else {
         sb_terminal_failure(stdout, &r, sb_colour(stdout));
+    }
     return r.outcome == SB_PASS ? SB_EXIT_OK : SB_EXIT_MISMATCH;
+}
+
+/* The golden cannot be read: are the two files in the wrong order? */
+static void hint_at_order(const struct sb_options *o, const struct sb_op_list *ops, struct sb_error *err)
+{
+    struct sb_case c;
+    struct sb_data d = {0};
+    struct sb_error ignored = {0};
+    if (access(o->operand[0], R_OK) == 0 && sb_store_read(o->operand[1], ops, &c, &d, &ignored))
+        sb_append(err->text, sizeof err->text, ". Is this the candidate? GOLDEN comes first");
+    sb_data_free(&d);
 }
 
 static int run(const struct sb_options *o, struct sb_error *err)
@@ -94,17 +114,15 @@ static int run(const struct sb_options *o, struct sb_error *err)
     struct sb_case c;
     struct sb_data golden = {0};
     struct sb_tensor out[SB_MAX_TENSORS] = {0};
+    struct sb_candidate_faults faults;
     int status;
     if (!sb_store_read(o->operand[0], ops, &c, &golden, err)) {
         status = (int)err->exit;
-    } else if (!sb_store_read_outputs(o->operand[1], c.op, out, err)) {
+        hint_at_order(o, ops, err);
+    } else if (!sb_store_read_outputs(o->operand[1], c.op, out, &faults, err)) {
         status = (int)err->exit;
     } else {
-        if (err->text[0] != '\0') { /* datasets that no output has */
-            fprintf(stderr, "samebits: note: %s\n", err->text);
-            err->text[0] = '\0';
-        }
-        status = compare(o, &c, &golden, out, err);
+        status = compare(o, &c, &golden, out, &faults, err);
     }
     sb_data_free(&golden);
     sb_tensors_free(out, SB_MAX_TENSORS);

@@ -1,12 +1,14 @@
 /* expected.c - expected bytes: from a stored golden, or from the reference with committed digests to vouch for it. */
 #include "expected.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "select.h"
 
 #ifndef SAMEBITS_SOURCE_DIR
@@ -38,6 +40,26 @@ const struct sb_manifest *sb_manifest_cached(struct sb_manifest_cache *cache, co
     return &cache->entry[cache->count++].manifest;
 }
 
+/* ---- paths ---------------------------------------------------------------------------------------- */
+
+static bool join(char *path, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* False where the path does not fit: a cut one would be another file. */
+static bool join(char *path, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int used = vsnprintf(path, size, format, args);
+    va_end(args);
+    return used >= 0 && (size_t)used < size;
+}
+
+static bool file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
 /* ---- stored --------------------------------------------------------------------------------------- */
 
 static bool load_stored(struct sb_expected *e, const struct sb_job *job, const struct sb_op_list *ops,
@@ -65,13 +87,22 @@ static bool load_stored(struct sb_expected *e, const struct sb_job *job, const s
     return true;
 }
 
-/* ---- computed ------------------------------------------------------------------------------------- */
-
-static bool file_exists(const char *path)
+/* The golden is not there. *stored becomes false where its set does not claim to hold it either. */
+static bool missing_is_allowed(const struct sb_job *job, struct sb_manifest_cache *cache, bool *stored,
+                               struct sb_error *err)
 {
-    struct stat st;
-    return stat(path, &st) == 0;
+    *stored = false;
+    if (!file_exists(job->manifest))
+        return true;
+    const struct sb_manifest *m = sb_manifest_cached(cache, job->manifest, err);
+    if (m == NULL)
+        return false;
+    return sb_manifest_find(m, job->case_id) == NULL ||
+           sb_fail(err, SB_EXIT_BAD_INPUT, "%s is missing, but %s lists it; make the set again", job->stored,
+                   job->manifest);
 }
+
+/* ---- computed ------------------------------------------------------------------------------------- */
 
 static bool compare_digests(struct sb_expected *e, const struct sb_job *job, struct sb_manifest_cache *cache,
                             struct sb_error *err)
@@ -89,7 +120,8 @@ static bool compare_digests(struct sb_expected *e, const struct sb_job *job, str
         return true;
     }
     for (int i = 0; i < SB_SUITES; i++) {
-        snprintf(path, sizeof path, "%.900s/digests/%s.json", job->golden_root, sb_suite_names[i]);
+        if (!join(path, sizeof path, "%s/digests/%s.json", job->golden_root, sb_suite_names[i]))
+            return sb_fail(err, SB_EXIT_BAD_INPUT, "the path is too long: %.600s...", job->golden_root);
         if (!file_exists(path))
             continue;
         const struct sb_manifest *m = sb_manifest_cached(cache, path, err);
@@ -111,7 +143,10 @@ bool sb_expected_load(struct sb_expected *e, const struct sb_job *job, const str
                       struct sb_manifest_cache *cache, struct sb_error *err)
 {
     memset(e, 0, sizeof *e);
-    if (job->stored[0] != '\0')
+    bool stored = job->stored[0] != '\0';
+    if (stored && !file_exists(job->stored) && !missing_is_allowed(job, cache, &stored, err))
+        return false;
+    if (stored)
         return load_stored(e, job, ops, cache, err);
     return sb_case_parse(&e->c, ops, job->case_id, err) && e->c.op->generate(&e->c, &e->d, err) &&
            e->c.op->reference(&e->c, &e->d, err) && compare_digests(e, job, cache, err);
@@ -126,21 +161,16 @@ void sb_expected_free(struct sb_expected *e)
 
 static bool is_golden_root(const char *path)
 {
-    char inside[SB_PATH_SIZE + 16];
-    snprintf(inside, sizeof inside, "%.1000s/digests", path);
-    if (file_exists(inside))
-        return true;
-    snprintf(inside, sizeof inside, "%.1000s/smoke", path);
-    return file_exists(inside);
+    char inside[SB_PATH_SIZE];
+    return (join(inside, sizeof inside, "%s/digests", path) && file_exists(inside)) ||
+           (join(inside, sizeof inside, "%s/smoke", path) && file_exists(inside));
 }
 
 bool sb_golden_root(char *path, size_t size)
 {
     const char *named = getenv("SAMEBITS_GOLDEN");
-    if (named != NULL && named[0] != '\0') {
-        snprintf(path, size, "%s", named);
-        return is_golden_root(path);
-    }
+    if (named != NULL && named[0] != '\0')
+        return join(path, size, "%s", named) && is_golden_root(path);
     char exe[SB_PATH_SIZE];
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n > 0) {
@@ -148,8 +178,7 @@ bool sb_golden_root(char *path, size_t size)
         char *slash = strrchr(exe, '/');
         if (slash != NULL)
             *slash = '\0';
-        snprintf(path, size, "%s/../golden", exe);
-        if (is_golden_root(path)) {
+        if (join(path, size, "%s/../golden", exe) && is_golden_root(path)) {
             char *clean = realpath(path, NULL);
             if (clean != NULL)
                 snprintf(path, size, "%s", clean);
@@ -157,27 +186,41 @@ bool sb_golden_root(char *path, size_t size)
             return true;
         }
     }
-    snprintf(path, size, "%s/golden", SAMEBITS_SOURCE_DIR);
-    if (is_golden_root(path))
+    if (join(path, size, "%s/golden", SAMEBITS_SOURCE_DIR) && is_golden_root(path))
         return true;
     path[0] = '\0';
     return false;
 }
 
-bool sb_golden_locate(const struct sb_case *c, const char *set, const char *root, struct sb_job *job)
+bool sb_golden_root_check(struct sb_error *err)
+{
+    char root[SB_PATH_SIZE];
+    const char *named = getenv("SAMEBITS_GOLDEN");
+    if (named == NULL || named[0] == '\0')
+        return true;
+    if (strlen(named) >= sizeof root)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "SAMEBITS_GOLDEN is too long: %.600s...", named);
+    if (!sb_is_utf8(named))
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "SAMEBITS_GOLDEN is not UTF-8: rename the folder");
+    return sb_golden_root(root, sizeof root) ||
+           sb_fail(err, SB_EXIT_BAD_INPUT, "SAMEBITS_GOLDEN=%.900s: no folder with digests/ or smoke/ in it", named);
+}
+
+bool sb_golden_locate(const struct sb_case *c, const char *set, const char *root, struct sb_job *job,
+                      struct sb_error *err)
 {
     char folder[SB_PATH_SIZE] = "";
     job->stored[0] = job->manifest[0] = '\0';
-    if (set != NULL)
-        snprintf(folder, sizeof folder, "%s", set);
-    else if (root[0] != '\0' && (c->suites & SB_SMOKE) != 0)
-        snprintf(folder, sizeof folder, "%.1000s/smoke", root);
+    if (set != NULL && !join(folder, sizeof folder, "%s", set))
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "the path is too long: %.600s...", set);
+    if (set == NULL && root[0] != '\0' && (c->suites & SB_SMOKE) != 0 &&
+        !join(folder, sizeof folder, "%s/smoke", root))
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "the path is too long: %.600s...", root);
     if (folder[0] == '\0')
         return true;
-    snprintf(job->stored, sizeof job->stored, "%.760s/%s.h5", folder, c->id);
-    snprintf(job->manifest, sizeof job->manifest, "%.1000s/manifest.json", folder);
-    if (file_exists(job->stored))
+    if (join(job->stored, sizeof job->stored, "%s/%s.h5", folder, c->id) &&
+        join(job->manifest, sizeof job->manifest, "%s/manifest.json", folder))
         return true;
     job->stored[0] = job->manifest[0] = '\0';
-    return set == NULL;
+    return sb_fail(err, SB_EXIT_BAD_INPUT, "the path of %s.h5 in this folder is too long: %.600s", c->id, folder);
 }

@@ -27,17 +27,23 @@ struct sb_expected {
     char digest_file[SB_PATH_SIZE];
 };
 
-/* Reads or computes what the job asks for. A damaged golden or digest file is an error (SB_EXIT_BAD_INPUT). */
+/* Reads or computes what the job asks for. A damaged golden or digest file is an error (SB_EXIT_BAD_INPUT), and so is
+ * a golden that the manifest lists but that is not there. One that the manifest does not list is computed. */
 bool sb_expected_load(struct sb_expected *e, const struct sb_job *job, const struct sb_op_list *ops,
                       struct sb_manifest_cache *cache, struct sb_error *err);
 void sb_expected_free(struct sb_expected *e);
+
+/* Why the folder that SAMEBITS_GOLDEN names cannot be used: false with err (SB_EXIT_BAD_INPUT). True where the variable
+ * is not set. */
+bool sb_golden_root_check(struct sb_error *err);
 
 /* The folder golden/ with the committed smoke set and digests: $SAMEBITS_GOLDEN, else beside the program
  * (../golden of the executable), else in the source tree. False: none of them is there. */
 bool sb_golden_root(char *path, size_t size);
 
 /* Where the golden of `c` lies: in `set` (--golden DIR), or for a smoke case in root/smoke. Fills in job->stored and
- * job->manifest, or leaves them empty: compute. False: `set` is given but does not hold the case. */
-bool sb_golden_locate(const struct sb_case *c, const char *set, const char *root, struct sb_job *job);
+ * job->manifest whether or not the file is there, or leaves them empty: compute. False with err: a path is too long. */
+bool sb_golden_locate(const struct sb_case *c, const char *set, const char *root, struct sb_job *job,
+                      struct sb_error *err);
 
 #endif

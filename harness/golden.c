@@ -4,6 +4,7 @@
 
 #include "../golden/set.h"
 #include "interrupt.h"
+#include "json.h"
 #include "progress.h"
 #include "select.h"
 #include "verbs.h"
@@ -44,11 +45,20 @@ static void report_made(const struct sb_manifest *m, const char *dir, const char
     int constant = 0;
     for (int i = 0; i < m->count; i++)
         constant += m->entry[i].mostly_constant;
-    fprintf(stderr, "golden make: %d cases%s%s%s%s\n", m->count, dir != NULL ? " in " : "", dir != NULL ? dir : "",
+    fprintf(stderr, "golden make: %d case%s%s%s%s%s\n", m->count, m->count == 1 ? "" : "s", dir != NULL ? " in " : "", dir != NULL ? dir : "",
             digests != NULL ? ", digests in " : "", digests != NULL ? digests : "");
-    if (constant > 0)
-        fprintf(stderr, "golden make: %d of them have an output that is nearly all one value, and prove little alone\n",
-                constant);
+    if (constant == 0)
+        return;
+    fprintf(stderr, "golden make: %d of them %s an output that is nearly all one value, and prove%s little alone:\n",
+            constant, constant == 1 ? "has" : "have", constant == 1 ? "s" : "");
+    enum { NAMED = 5 };
+    for (int i = 0, named = 0; i < m->count && named < NAMED; i++)
+        if (m->entry[i].mostly_constant) {
+            fprintf(stderr, "    %s\n", m->entry[i].id);
+            named++;
+        }
+    if (constant > NAMED)
+        fprintf(stderr, "    ... and %d more\n", constant - NAMED);
 }
 
 static int make(const struct sb_options *o, struct sb_error *err)
@@ -109,7 +119,8 @@ struct verify {
 static void on_fault(void *user, const char *file, const char *dataset, const char *text)
 {
     struct verify *v = user;
-    json_array_append_new(v->faults, json_pack("{s:s, s:s, s:s}", "file", file, "dataset", dataset, "text", text));
+    json_array_append_new(v->faults, json_pack("{s:o, s:o, s:o}", "file", sb_json_text(file), "dataset",
+                                               sb_json_text(dataset), "text", sb_json_text(text)));
     if (v->as_json)
         return;
     sb_progress_clear(&v->progress);
@@ -123,19 +134,18 @@ static bool on_verify_progress(void *user, int done, int total, const char *id)
     return on_progress(&v->progress, done, total, id);
 }
 
-static void print_verified(const struct verify *v, const char *dir, bool deep, int faults)
+static bool print_verified(const struct verify *v, const char *dir, bool deep, int faults, struct sb_error *err)
 {
-    if (v->as_json) {
-        json_t *all = json_pack("{s:s, s:b, s:i, s:b, s:O}", "set", dir, "deep", (int)deep, "count", faults, "intact",
-                                faults == 0, "faults", v->faults);
-        json_dumpf(all, stdout, JSON_INDENT(1));
-        putchar('\n');
-        json_decref(all);
-    } else if (faults == 0) {
+    if (v->as_json)
+        return sb_json_print(json_pack("{s:o, s:b, s:i, s:b, s:O}", "set", sb_json_text(dir), "deep", (int)deep, "count",
+                                       faults, "intact", faults == 0, "faults", v->faults),
+                             err);
+    if (faults == 0) {
         printf("%s: intact%s\n", dir, deep ? ", and inputs and outputs made again are the same" : "");
     } else {
-        printf("%s: %d fault(s)\n", dir, faults);
+        printf("%s: %d fault%s\n", dir, faults, faults == 1 ? "" : "s");
     }
+    return true;
 }
 
 static int verify(const struct sb_options *o, struct sb_error *err)
@@ -143,6 +153,11 @@ static int verify(const struct sb_options *o, struct sb_error *err)
     const char *dir = o->operand[0];
     const bool deep = sb_option_flag(o, "deep");
     struct verify v = {.faults = json_array(), .as_json = sb_option_flag(o, "json")};
+    if (!sb_is_utf8(dir)) {
+        json_decref(v.faults);
+        sb_fail(err, SB_EXIT_BAD_INPUT, "the name of the folder is not UTF-8; rename it");
+        return SB_EXIT_BAD_INPUT;
+    }
     sb_interrupt_install();
     sb_progress_open(&v.progress, stderr, "golden verify", 0);
     const int faults = sb_set_verify(dir, deep, &sb_op_table()->list, on_verify_progress, on_fault, &v, err);
@@ -151,8 +166,8 @@ static int verify(const struct sb_options *o, struct sb_error *err)
     if (sb_interrupted() != 0) {
         status = sb_interrupt_status(); /* what was not looked at is not intact */
         sb_fail(err, SB_EXIT_NOTHING_RAN, "interrupted: no verdict on %s", dir);
-    } else if (faults >= 0) {
-        print_verified(&v, dir, deep, faults);
+    } else if (faults >= 0 && !print_verified(&v, dir, deep, faults, err)) {
+        status = (int)err->exit;
     }
     json_decref(v.faults);
     return status;

@@ -51,36 +51,38 @@ static bool judge_status(const struct sb_status *expected, const struct sb_statu
     struct sb_status unwritten;
     memset(&unwritten, poison & 0xFF, sizeof unwritten);
     if (poison != SB_NO_POISON && memcmp(actual, &unwritten, sizeof unwritten) == 0) {
-        sb_append(result->detail, sizeof result->detail, "the status was never written; ");
+        sb_append_line(result->detail, sizeof result->detail, "the status was never written");
         return false;
     }
     char want[256], have[256];
-    sb_append(result->detail, sizeof result->detail,
+    sb_append_line(result->detail, sizeof result->detail,
               "the status differs: expected %s {%s, where %lld %lld %lld, ignored %lld}, ",
               sb_status_text(expected, want, sizeof want), sb_code_name((enum sb_code)expected->code),
               (long long)expected->where[0], (long long)expected->where[1], (long long)expected->where[2],
               (long long)expected->ignored);
     const bool known = actual->code >= 0 && actual->code < SB_CODE_COUNT;
-    sb_append(result->detail, sizeof result->detail, "actual %s {code %d, where %lld %lld %lld, ignored %lld}; ",
+    sb_append(result->detail, sizeof result->detail, "actual %s {code %d, where %lld %lld %lld, ignored %lld}",
               known ? sb_status_text(actual, have, sizeof have) : "an unknown code", (int)actual->code,
               (long long)actual->where[0], (long long)actual->where[1], (long long)actual->where[2],
               (long long)actual->ignored);
     return false;
 }
 
-/* The first differing tensor gives the result its samples; the others are named in the detail. */
+/* The first tensor with other elements fills the result's own fields; each further one is a line of the detail. */
 static void tell_difference(const struct sb_difference *d, const char *name, struct sb_result *result)
 {
-    if (result->tensor[0] == '\0') {
+    const bool elements = d->same_dtype && d->same_shape && d->elements > 0;
+    if (elements && result->tensor[0] == '\0') {
         sb_append(result->tensor, sizeof result->tensor, "%s", name);
         sb_append(result->pattern, sizeof result->pattern, "%s", d->pattern);
         result->elements = d->elements;
         result->mismatches = d->mismatches;
         result->samples = d->samples;
         memcpy(result->sample, d->sample, sizeof result->sample);
+        return;
     }
-    sb_append(result->detail, sizeof result->detail, "%s%s%s%s; ", d->text, d->pattern[0] != '\0' ? " (" : "",
-              d->pattern, d->pattern[0] != '\0' ? ")" : "");
+    sb_append_line(result->detail, sizeof result->detail, "%s%s%s%s", d->text, d->pattern[0] != '\0' ? " (" : "",
+                   d->pattern, d->pattern[0] != '\0' ? ")" : "");
 }
 
 /* A rejected call: `t` must still be the poison from end to end. */
@@ -98,53 +100,59 @@ static bool judge_untouched(const struct sb_tensor *t, int poison, struct sb_res
     result->bytes_compared += (int64_t)n;
     if (kept == n)
         return true;
-    sb_append(result->detail, sizeof result->detail,
-              "the call was rejected but wrote %zu bytes of output %s, the first at byte %zu; ", n - kept, t->name,
+    sb_append_line(result->detail, sizeof result->detail,
+              "the call was rejected but wrote %zu bytes of output %s, the first at byte %zu", n - kept, t->name,
               first);
     return false;
 }
 
 /* A candidate that is right in another order is worth telling from one that is wrong. */
-static void tell_relations(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
-                           struct sb_result *result)
+void sb_judge_relations(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
+                        struct sb_result *result)
 {
     char why[256] = "";
     if (c->op->relations == NULL || expected->status.code != SB_OK)
         return;
     if (c->op->relations(c, expected, out, why, sizeof why))
-        sb_append(result->detail, sizeof result->detail, "the contract's relations hold: right in another order; ");
+        sb_append_line(result->detail, sizeof result->detail, "the contract's relations hold: right in another order");
     else
-        sb_append(result->detail, sizeof result->detail, "the contract's relations fail as well: %s; ", why);
+        sb_append_line(result->detail, sizeof result->detail, "the contract's relations fail as well: %s", why);
+}
+
+bool sb_judge_output(const struct sb_case *c, const struct sb_data *expected, int i, const struct sb_tensor *out,
+                     int poison, bool *complete, struct sb_result *result)
+{
+    const struct sb_compare_hints hints = hints_of(c, expected, poison);
+    struct sb_tensor want = expected->out[i];
+    want.name = c->op->outputs[i].name;
+    struct sb_difference d;
+    const bool same = sb_compare(&want, out, &hints, &d);
+    if (!same) {
+        *complete = *complete && d.same_dtype && d.same_shape;
+        tell_difference(&d, want.name, result);
+    }
+    result->bytes_compared += d.elements * (int64_t)sb_dtype_size(want.dtype);
+    return same;
 }
 
 void sb_judge_outputs(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
                       const struct sb_status *status, int poison, struct sb_result *result)
 {
-    const struct sb_compare_hints hints = hints_of(c, expected, poison);
     const bool rejected = expected->status.code != SB_OK;
     result->bytes_compared += (int64_t)sizeof *status;
     const bool status_equal = judge_status(&expected->status, status, poison, result);
     bool outputs_equal = true;
     bool complete = true; /* all there, in the right shape: the relations may look at them */
     for (int i = 0; i < sb_op_output_count(c->op); i++) {
-        const struct sb_tensor_spec *spec = &c->op->outputs[i];
         if (rejected) {
             if (out[i].data != NULL && poison != SB_NO_POISON)
                 outputs_equal = judge_untouched(&out[i], poison, result) && outputs_equal;
             continue;
         }
-        struct sb_tensor want = expected->out[i];
-        want.name = spec->name;
-        struct sb_difference d;
-        if (!sb_compare(&want, &out[i], &hints, &d)) {
-            outputs_equal = false;
-            complete = complete && d.same_dtype && d.same_shape;
-            tell_difference(&d, spec->name, result);
-        }
-        result->bytes_compared += d.elements * (int64_t)sb_dtype_size(want.dtype);
+        outputs_equal = sb_judge_output(c, expected, i, &out[i], poison, &complete, result) && outputs_equal;
     }
     const bool pass = status_equal && outputs_equal;
     if (!pass && status_equal && complete && !rejected)
-        tell_relations(c, expected, out, result);
+        sb_judge_relations(c, expected, out, result);
     result->outcome = pass ? SB_PASS : SB_FAIL;
 }

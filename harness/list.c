@@ -1,12 +1,14 @@
 /* list.c - the verb list: cases and why they exist, and the implementations they run on. */
 #include <inttypes.h>
-#include <jansson.h>
+#include <string.h>
 
+#include "json.h"
 #include "select.h"
 #include "verbs.h"
 
 static const struct sb_option options[] = {
     SB_SELECT_OPTIONS,
+    {"grep", SB_OPT_TEXT, "TEXT", NULL, 0, 0, "only cases whose id or reason holds this text"},
     {"variants", SB_OPT_FLAG, NULL, NULL, 0, 0, "the implementations of the selected ops instead of the cases"},
     {"json", SB_OPT_FLAG, NULL, NULL, 0, 0, "a JSON array instead of text"},
     {0},
@@ -41,8 +43,9 @@ static void print_cases(const struct sb_selection *s)
     char suites[64];
     for (int i = 0; i < s->count; i++)
         printf("%s\n    %s: %s\n", s->c[i].id,
-               s->c[i].suites != 0 ? sb_suites_text(s->c[i].suites, suites, sizeof suites) : "ad hoc", s->c[i].reason);
-    fprintf(stderr, "%d cases\n", s->count);
+               s->c[i].suites != 0 ? sb_suites_text(s->c[i].suites, suites, sizeof suites) : "ad hoc",
+               s->c[i].suites != 0 ? s->c[i].reason : "a call that no suite lists");
+    fprintf(stderr, "%d case%s\n", s->count, s->count == 1 ? "" : "s");
 }
 
 static bool has_op(const struct sb_selection *s, const struct sb_op *op)
@@ -53,12 +56,6 @@ static bool has_op(const struct sb_selection *s, const struct sb_op *op)
     return false;
 }
 
-static json_t *variant_json(const char *op, const char *name, const char *targets, const char *summary, bool compiled)
-{
-    return json_pack("{s:s, s:s, s:s, s:s, s:b}", "op", op, "name", name, "targets", targets, "summary", summary,
-                     "compiled", (int)compiled);
-}
-
 static json_t *variants_json(const struct sb_selection *s)
 {
     const struct sb_op_table *ops = sb_op_table();
@@ -67,11 +64,11 @@ static json_t *variants_json(const struct sb_selection *s)
         const struct sb_op *op = ops->row[k].op;
         if (!has_op(s, op))
             continue;
-        json_array_append_new(all, variant_json(op->name, "ref", "cpu", "the reference", true));
+        json_array_append_new(all, sb_variant_json(op->name, "ref", "cpu", "the reference", true));
         if (op->relations != NULL)
-            json_array_append_new(all, variant_json(op->name, "relations", "cpu", "the contract's relations", true));
+            json_array_append_new(all, sb_variant_json(op->name, "relations", "cpu", "the contract's relations", true));
         for (const struct sb_variant *v = ops->row[k].variants; v->name != NULL; v++)
-            json_array_append_new(all, variant_json(op->name, v->name, v->targets, v->summary, v->run != NULL));
+            json_array_append_new(all, sb_variant_json(op->name, v->name, v->targets, v->summary, v->run != NULL));
     }
     return all;
 }
@@ -87,30 +84,41 @@ static void print_variants(const json_t *variants)
                json_is_true(json_object_get(v, "compiled")) ? "" : " (not compiled: built without CUDA)");
 }
 
-static void print_selection(const struct sb_selection *s, bool variants, bool as_json)
+static bool print_selection(const struct sb_selection *s, bool variants, bool as_json, struct sb_error *err)
 {
     json_t *all = variants ? variants_json(s) : json_array();
     for (int i = 0; !variants && as_json && i < s->count; i++)
         json_array_append_new(all, case_json(&s->c[i]));
-    if (as_json) {
-        json_dumpf(all, stdout, JSON_INDENT(1));
-        putchar('\n');
-    } else if (variants) {
+    if (as_json)
+        return sb_json_print(all, err);
+    if (variants) {
         print_variants(all);
     } else {
         print_cases(s);
     }
     json_decref(all);
+    return true;
+}
+
+/* Keeps the cases whose id or reason holds `text`. */
+static bool grep(struct sb_selection *s, const char *text, struct sb_error *err)
+{
+    int kept = 0;
+    for (int i = 0; i < s->count; i++)
+        if (strstr(s->c[i].id, text) != NULL || strstr(s->c[i].reason, text) != NULL)
+            s->c[kept++] = s->c[i];
+    s->count = kept;
+    return kept > 0 || sb_fail(err, SB_EXIT_BAD_INPUT, "no case has '%.200s' in its id or reason", text);
 }
 
 static int run(const struct sb_options *o, struct sb_error *err)
 {
     struct sb_selection s;
     int status = SB_EXIT_BAD_INPUT;
-    if (sb_select(&s, sb_op_table(), o, true, err)) {
-        print_selection(&s, sb_option_flag(o, "variants"), sb_option_flag(o, "json"));
+    if (sb_select(&s, sb_op_table(), o, true, err) &&
+        (!sb_option_given(o, "grep") || grep(&s, sb_option_text(o, "grep"), err)) &&
+        print_selection(&s, sb_option_flag(o, "variants"), sb_option_flag(o, "json"), err))
         status = SB_EXIT_OK;
-    }
     sb_selection_free(&s);
     return status;
 }

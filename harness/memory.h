@@ -12,6 +12,8 @@ struct sb_memory {
     /* 256-byte aligned; NULL when there is not enough. */
     void *(*allocate)(size_t bytes);
     void (*release)(void *p);
+    /* Host memory for what is downloaded, to be freed with free(); NULL here: malloc(). */
+    void *(*host_allocate)(size_t bytes);
     /* Each: false with err (SB_EXIT_MISMATCH) after a device error. All are finished when they return. */
     bool (*upload)(void *device, const void *host, size_t bytes, struct sb_error *err);
     bool (*download)(void *host, const void *device, size_t bytes, struct sb_error *err);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELP = 1000 }; /* getopt's value for --help; options of a table have their index */
+enum { HELP = 1000, FIRST = 2000 }; /* getopt's values: --help, and the options of a table; no letter among them */
 
 static int option_count(const struct sb_option_table *table)
 {
@@ -35,6 +35,13 @@ static bool parse_int(const char *text, int64_t *value)
     return errno == 0 && end != text && *end == '\0';
 }
 
+/* "a,,b", ",": the word that is missing was meant to select something. */
+static bool has_empty_word(const char *list)
+{
+    const size_t length = strlen(list);
+    return list[0] == ',' || (length > 0 && list[length - 1] == ',') || strstr(list, ",,") != NULL;
+}
+
 static bool check_value(const struct sb_option_table *table, const struct sb_option *option, const char *text,
                         struct sb_error *err)
 {
@@ -46,6 +53,9 @@ static bool check_value(const struct sb_option_table *table, const struct sb_opt
     if (option->kind != SB_OPT_FLAG && text[0] == '\0')
         return sb_fail(err, SB_EXIT_BAD_INPUT, "--%s: the value is empty (see: samebits %s --help)", option->name,
                        table->verb);
+    if (option->kind == SB_OPT_LIST && has_empty_word(text))
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "--%s %s: a word between the commas is empty (see: samebits %s --help)",
+                       option->name, text, table->verb);
     return true;
 }
 
@@ -58,42 +68,48 @@ static struct option *getopt_table(const struct sb_option_table *table)
     for (int i = 0; i < n; i++) {
         g[i].name = table->options[i].name;
         g[i].has_arg = table->options[i].kind == SB_OPT_FLAG ? no_argument : required_argument;
-        g[i].val = i;
+        g[i].val = FIRST + i;
     }
     g[n].name = "help";
     g[n].val = HELP;
     return g;
 }
 
-/* getopt tells a refused argument by its place only. */
-static const char *refused(int argc, char **argv)
+/* getopt tells a refused short option by its letter ("-xy" may be half read), a long one by its place only. */
+static const char *refused(int argc, char **argv, char letter[3])
 {
+    if (optopt > ' ' && optopt < HELP) {
+        snprintf(letter, 3, "-%c", optopt);
+        return letter;
+    }
     return optind > 0 && optind <= argc ? argv[optind - 1] : "";
 }
 
 static bool parse_all(struct sb_options *o, const struct option *g, int argc, char **argv, struct sb_error *err)
 {
     const struct sb_option_table *table = o->table;
+    char letter[3];
     optind = 0; /* glibc: start over, also when called a second time */
     opterr = 0;
     for (;;) {
+        optopt = 0; /* getopt leaves it alone for a long option that nobody knows */
         const int got = getopt_long(argc, argv, ":h", g, NULL);
         if (got == -1)
             break;
         if (got == HELP || got == 'h') {
             o->help = true;
         } else if (got == ':') {
-            return sb_fail(err, SB_EXIT_BAD_INPUT, "%s needs a value (see: samebits %s --help)", refused(argc, argv),
-                           table->verb);
+            return sb_fail(err, SB_EXIT_BAD_INPUT, "%s needs a value (see: samebits %s --help)",
+                           refused(argc, argv, letter), table->verb);
         } else if (got == '?') {
             return sb_fail(err, SB_EXIT_BAD_INPUT,
                            "%s: unknown option, ambiguous, or one that takes no value (see: samebits %s --help)",
-                           refused(argc, argv), table->verb);
+                           refused(argc, argv, letter), table->verb);
         } else {
             const char *text = optarg != NULL ? optarg : "";
-            if (!check_value(table, &table->options[got], text, err))
+            if (!check_value(table, &table->options[got - FIRST], text, err))
                 return false;
-            o->value[o->count++] = (struct sb_option_value){got, text};
+            o->value[o->count++] = (struct sb_option_value){got - FIRST, text};
         }
     }
     o->operand = (const char *const *)(argv + optind);

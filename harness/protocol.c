@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "json.h"
+
 static const char *const kind_names[] = {"hello", "begin", "result", "done", "error", "retire"};
 
 static bool write_line(FILE *f, json_t *object)
@@ -23,13 +25,36 @@ static bool copy_text(const json_t *object, const char *key, char *buf, size_t s
     return true;
 }
 
+/* For people to read: U+FFFD is longer than the byte it stands for, so such a text may not fit any more. */
+static bool cut_text(const json_t *object, const char *key, char *buf, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    if (text != NULL)
+        sb_utf8_copy(buf, size, text);
+    return text != NULL;
+}
+
+bool sb_on_cpu(const char *variant)
+{
+    return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0;
+}
+
+bool sb_job_wants_device(const struct sb_job *job)
+{
+    for (int i = 0; i < job->variants; i++)
+        if (!sb_on_cpu(job->variant[i]))
+            return true;
+    return false;
+}
+
 bool sb_job_write(FILE *f, const struct sb_job *job)
 {
     json_t *variants = json_array();
     for (int i = 0; i < job->variants; i++)
-        json_array_append_new(variants, json_string(job->variant[i]));
-    return write_line(f, json_pack("{s:s, s:s, s:s, s:s, s:o}", "case", job->case_id, "stored", job->stored, "manifest",
-                                   job->manifest, "golden", job->golden_root, "variants", variants));
+        json_array_append_new(variants, sb_json_text(job->variant[i]));
+    return write_line(f, json_pack("{s:o, s:o, s:o, s:o, s:o}", "case", sb_json_text(job->case_id), "stored",
+                                   sb_json_text(job->stored), "manifest", sb_json_text(job->manifest), "golden",
+                                   sb_json_text(job->golden_root), "variants", variants));
 }
 
 bool sb_job_parse(const char *line, struct sb_job *job)
@@ -58,9 +83,9 @@ bool sb_message_write(FILE *f, const struct sb_message *m)
         sb_jsonl_result(f, &m->result);
         return fflush(f) == 0 && !ferror(f);
     }
-    return write_line(f, json_pack("{s:s, s:s, s:b, s:b, s:i, s:s, s:s}", "record", kind_names[m->kind], "name",
-                                   m->name, "slow", (int)m->slow, "usable", (int)m->usable, "exit", m->exit, "device",
-                                   m->device, "text", m->text));
+    return write_line(f, json_pack("{s:s, s:o, s:b, s:b, s:i, s:o, s:o}", "record", kind_names[m->kind], "name",
+                                   sb_json_text(m->name), "slow", (int)m->slow, "usable", (int)m->usable, "exit",
+                                   m->exit, "device", sb_json_text(m->device), "text", sb_json_text(m->text)));
 }
 
 static bool parse_other(const json_t *object, struct sb_message *m)
@@ -69,8 +94,7 @@ static bool parse_other(const json_t *object, struct sb_message *m)
     m->usable = json_is_true(json_object_get(object, "usable"));
     m->exit = (int)json_integer_value(json_object_get(object, "exit"));
     return copy_text(object, "name", m->name, sizeof m->name) &&
-           copy_text(object, "device", m->device, sizeof m->device) &&
-           copy_text(object, "text", m->text, sizeof m->text);
+           cut_text(object, "device", m->device, sizeof m->device) && cut_text(object, "text", m->text, sizeof m->text);
 }
 
 bool sb_message_parse(const char *line, struct sb_message *m)

@@ -19,6 +19,11 @@ struct sb_job {
     char variant[SB_JOB_VARIANTS][32];
 };
 
+/* Does this implementation run on the CPU, and not on a device? */
+bool sb_on_cpu(const char *variant);
+bool sb_job_wants_device(const struct sb_job *job);
+
+/* Texts that are not UTF-8 arrive with U+FFFD in place of what is wrong: a job must not name such a path. */
 bool sb_job_write(FILE *f, const struct sb_job *job);
 bool sb_job_parse(const char *line, struct sb_job *job);
 
@@ -42,7 +47,7 @@ struct sb_message {
     struct sb_result result;
 };
 
-/* Writes one line and flushes it. */
+/* Writes one line and flushes it. Texts may be cut inside a character: what is left of it is U+FFFD. */
 bool sb_message_write(FILE *f, const struct sb_message *m);
 bool sb_message_parse(const char *line, struct sb_message *m);
 

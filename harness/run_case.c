@@ -21,8 +21,9 @@ enum { RUNS = 2 };
 static const unsigned char poisons[RUNS] = {0xA5, 0x5A};
 static const unsigned char garbage[RUNS] = {0xFF, 0x3B};
 
-/* In order of severity. CANNOT: not enough memory, or the variant says so; it never hides a fault. */
-enum verdict { GOOD, CANNOT, WRONG, BROKEN };
+/* In order of severity. CANNOT: this GPU or this call cannot (its memory, or the variant says so); SHORT: another
+ * machine or build could, this host lacks memory or kernels. Neither ever hides a fault. */
+enum verdict { GOOD, CANNOT, SHORT, WRONG, BROKEN };
 
 struct bench {
     const struct sb_variant *variant;
@@ -44,13 +45,27 @@ struct call {
 
 static void note(struct bench *b, const char *text)
 {
-    sb_append(b->result->detail, sizeof b->result->detail, "%s; ", text);
+    sb_append_line(b->result->detail, sizeof b->result->detail, "%s", text);
 }
 
 static enum verdict broken(struct bench *b)
 {
     note(b, b->err.text);
     return BROKEN;
+}
+
+static void *host_bytes(const struct bench *b, size_t bytes)
+{
+    const size_t some = bytes > 0 ? bytes : 1;
+    return b->m->host_allocate != NULL ? b->m->host_allocate(some) : malloc(some);
+}
+
+/* Names what could not be looked at, so that nobody takes it for looked at. */
+static enum verdict short_of_host_memory(struct bench *b, const char *name, size_t bytes)
+{
+    sb_append_line(b->result->detail, sizeof b->result->detail,
+                   "not enough host memory for %zu bytes of %s: its bytes were not compared", bytes, name);
+    return SHORT;
 }
 
 static size_t bytes_of(const struct sb_tensor *t)
@@ -73,24 +88,30 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* Bytes past a 16-byte boundary, as the case asks. */
+static size_t misalign(const struct sb_case *c, bool output, int index)
+{
+    return c->op->misalign != NULL ? (size_t)c->op->misalign(c, output, index) : 0;
+}
+
 static bool open_buffers(struct bench *b, const struct sb_case *c, const struct sb_data *data,
                          const struct sb_prelude *prelude, struct sb_error *err)
 {
     const struct sb_op *op = c->op;
-    const size_t misalign = (size_t)int_param(c, "misalign", 0);
     for (int i = 0; i < b->n_in; i++) {
         if (data->in[i].data == NULL && (prelude == NULL || prelude->data->in[i].data == NULL))
             continue;
         const size_t mine = data->in[i].data != NULL ? bytes_of(&data->in[i]) : 0;
         const size_t other = prelude != NULL && prelude->data->in[i].data != NULL ? bytes_of(&prelude->data->in[i]) : 0;
-        if (!sb_buffer_open(&b->in[i], b->m, op->inputs[i].name, larger(mine, other), i == 0 ? misalign : 0, err))
+        if (!sb_buffer_open(&b->in[i], b->m, op->inputs[i].name, larger(mine, other), misalign(c, false, i), err))
             return false;
     }
     for (int i = 0; i < b->n_out; i++) {
         if (sb_tensor_absent(&op->outputs[i], &data->out[i]))
             continue;
         const size_t other = prelude != NULL ? bytes_of(&prelude->data->out[i]) : 0;
-        if (!sb_buffer_open(&b->out[i], b->m, op->outputs[i].name, larger(bytes_of(&data->out[i]), other), 0, err))
+        if (!sb_buffer_open(&b->out[i], b->m, op->outputs[i].name, larger(bytes_of(&data->out[i]), other),
+                            misalign(c, true, i), err))
             return false;
     }
     return sb_buffer_open(&b->status, b->m, "the status word", sizeof(struct sb_status), 0, err);
@@ -184,7 +205,7 @@ static enum verdict one_guard(struct bench *b, const struct sb_buffer *buffer, c
         return broken(b);
     if (intact)
         return GOOD;
-    sb_append(b->result->detail, sizeof b->result->detail, "%s%s; ", kind, text);
+    sb_append_line(b->result->detail, sizeof b->result->detail, "%s%s", kind, text);
     return WRONG;
 }
 
@@ -210,9 +231,9 @@ static enum verdict check_guards(struct bench *b)
 static enum verdict check_input(struct bench *b, const struct sb_tensor *host, const struct sb_buffer *buffer)
 {
     const size_t bytes = bytes_of(host);
-    unsigned char *now = malloc(bytes > 0 ? bytes : 1);
+    unsigned char *now = host_bytes(b, bytes);
     if (now == NULL)
-        return CANNOT;
+        return short_of_host_memory(b, buffer->name, bytes);
     enum verdict v = GOOD;
     if (!b->m->download(now, sb_buffer_data(buffer), bytes, &b->err))
         v = broken(b);
@@ -223,8 +244,8 @@ static enum verdict check_input(struct bench *b, const struct sb_tensor *host, c
                 first = i;
                 changed++;
             }
-        sb_append(b->result->detail, sizeof b->result->detail,
-                  "the call changed its input %s: %zu bytes, the first at byte %zu; ", buffer->name, changed, first);
+        sb_append_line(b->result->detail, sizeof b->result->detail,
+                       "the call changed its input %s: %zu bytes, the first at byte %zu", buffer->name, changed, first);
         v = WRONG;
     }
     free(now);
@@ -267,14 +288,14 @@ static enum verdict check_outputs(struct bench *b, const struct call *call, cons
         if (b->out[i].base == NULL)
             continue;
         const size_t bytes = bytes_of(&out[i]);
-        out[i].data = malloc(bytes > 0 ? bytes : 1);
-        if (out[i].data == NULL)
+        out[i].data = host_bytes(b, bytes);
+        if (out[i].data == NULL) {
+            v = worse(v, short_of_host_memory(b, b->out[i].name, bytes));
             complete = false;
+        }
         else if (!b->m->download(out[i].data, sb_buffer_data(&b->out[i]), bytes, &b->err))
             v = broken(b);
     }
-    if (!complete)
-        v = worse(v, CANNOT);
     if (v != BROKEN && complete) {
         struct sb_result judged = *b->result;
         judged.bytes_compared = 0;
@@ -297,13 +318,13 @@ static enum verdict launch(struct bench *b, struct call *call, const char *which
     if (before >= 0)
         b->result->launches = b->m->launches() - before;
     if (launched->cuda_error != 0) {
-        sb_append(b->result->detail, sizeof b->result->detail, "%sthe launch failed: CUDA error %d, %s; ", which,
-                  launched->cuda_error, b->m->error_text(launched->cuda_error));
+        sb_append_line(b->result->detail, sizeof b->result->detail, "%sthe launch failed: CUDA error %d, %s", which,
+                       launched->cuda_error, b->m->error_text(launched->cuda_error));
         return BROKEN;
     }
     if (!b->m->synchronise(&b->err)) {
-        sb_append(b->result->detail, sizeof b->result->detail, "%s", which);
-        return broken(b);
+        sb_append_line(b->result->detail, sizeof b->result->detail, "%s%s", which, b->err.text);
+        return BROKEN;
     }
     return GOOD;
 }
@@ -322,8 +343,8 @@ static enum verdict checked_run(struct bench *b, struct call *call, int run, int
     if (v != BROKEN)
         v = worse(v, check_outputs(b, call, &launched.status, poison));
     if (v == WRONG || v == BROKEN)
-        sb_append(b->result->detail, sizeof b->result->detail, "in run %d of %d, outputs poisoned with 0x%02X", run + 1,
-                  runs, (unsigned)poison);
+        sb_append_line(b->result->detail, sizeof b->result->detail, "in run %d of %d, outputs poisoned with 0x%02X",
+                       run + 1, runs, (unsigned)poison);
     return v;
 }
 
@@ -377,14 +398,18 @@ bool sb_run_case(const struct sb_variant *variant, const struct sb_case *c, cons
     const double start = sb_seconds();
     result->launches = -1;
     enum verdict v = CANNOT;
-    if (variant->run == NULL)
+    if (variant->run == NULL) {
         sb_append(result->detail, sizeof result->detail, "built without CUDA");
-    else if (!open_buffers(&b, c, expected, prelude, &err))
+        v = SHORT;
+    } else if (!open_buffers(&b, c, expected, prelude, &err)) {
         sb_append(result->detail, sizeof result->detail, "%s", err.text);
-    else
+    } else {
         v = all_runs(&b, c, expected, prelude);
+    }
     close_buffers(&b);
-    result->outcome = v == GOOD ? SB_PASS : v == CANNOT ? SB_SKIP : SB_FAIL;
-    result->seconds = sb_seconds() - start;
+    static const enum sb_outcome outcomes[] = {
+        [GOOD] = SB_PASS, [CANNOT] = SB_SKIP, [SHORT] = SB_NOT_RUN, [WRONG] = SB_FAIL, [BROKEN] = SB_FAIL};
+    result->outcome = outcomes[v];
+    result->seconds = v == CANNOT || v == SHORT ? -1 : sb_seconds() - start;
     return v != BROKEN;
 }

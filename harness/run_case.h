@@ -27,6 +27,14 @@ bool sb_run_case(const struct sb_variant *variant, const struct sb_case *c, cons
 void sb_judge_outputs(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
                       const struct sb_status *status, int poison, struct sb_result *result);
 
+/* One output alone: true if it is the same. `complete` becomes false where it is missing or of another layout; what
+ * differs is added to the result. */
+bool sb_judge_output(const struct sb_case *c, const struct sb_data *expected, int i, const struct sb_tensor *out,
+                     int poison, bool *complete, struct sb_result *result);
+/* Adds to the detail of a FAIL whether complete, accepted outputs satisfy the contract's relations all the same. */
+void sb_judge_relations(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
+                        struct sb_result *result);
+
 /* An optional tensor that a case lacks. Outputs of a rejected call have no data either, but they do have a size. */
 bool sb_tensor_absent(const struct sb_tensor_spec *spec, const struct sb_tensor *t);
 

@@ -8,14 +8,14 @@
 
 #include "text.h"
 
-const char *const sb_suite_names[SB_SUITES] = {"smoke", "standard", "seed"};
-static const unsigned suite_bits[SB_SUITES] = {SB_SMOKE, SB_STANDARD, SB_SEED};
+const char *const sb_suite_names[SB_SUITES] = {"smoke", "standard", "seed", "arguments"};
+const unsigned sb_suite_bits[SB_SUITES] = {SB_SMOKE, SB_STANDARD, SB_SEED, SB_ARGUMENTS};
 
 const char *sb_suites_text(unsigned suites, char *buf, size_t size)
 {
     buf[0] = '\0';
     for (int i = 0; i < SB_SUITES; i++)
-        if ((suites & suite_bits[i]) != 0)
+        if ((suites & sb_suite_bits[i]) != 0)
             sb_append(buf, size, "%s%s", buf[0] != '\0' ? "," : "", sb_suite_names[i]);
     return buf;
 }
@@ -80,7 +80,7 @@ static bool read_suites(const struct sb_options *o, unsigned *suites, char *text
             if (found < 0)
                 return sb_fail(err, SB_EXIT_BAD_INPUT, "no suite '%s'%s", word,
                                sb_near_text(&near, near_text, sizeof near_text));
-            *suites |= suite_bits[found];
+            *suites |= sb_suite_bits[found];
         }
     sb_suites_text(*suites, text, size);
     if (text[0] == '\0')
@@ -120,47 +120,76 @@ static bool is_glob(const char *text)
     return strpbrk(text, "*?[") != NULL;
 }
 
-static bool add_glob(struct sb_selection *s, const struct sb_selection *from, const char *glob, struct sb_error *err)
+/* The ids of one op whose parameters are nearest to what was typed after the op's name. */
+static void offer_calls(struct sb_near *near, const struct sb_selection *from, const char *op)
 {
-    char near_text[3 * SB_ID_SIZE + 32];
-    struct sb_near near = {.wanted = glob};
+    const size_t length = strlen(op);
+    for (int i = 0; i < from->count; i++)
+        if (strcmp(from->c[i].op->name, op) == 0)
+            sb_near_offer(near, from->c[i].id + length + 1);
+}
+
+/* No known op: the op's name is what to put right. Prints nothing where no op's name is near. */
+static bool unknown_op(const struct sb_op_table *table, const char *id, const char *op, struct sb_error *err)
+{
+    char near_text[160];
+    struct sb_near near = {.wanted = op};
+    for (int k = 0; k < table->list.count; k++)
+        sb_near_offer(&near, table->list.op[k]->name);
+    return sb_fail(err, SB_EXIT_BAD_INPUT, "no case '%.300s' (no op '%s')%s", id, op,
+                   sb_near_text(&near, near_text, sizeof near_text));
+}
+
+/* What was typed is an op without its parameters, or with parameters that do not read. */
+static bool unknown_id(const struct sb_selection *from, const struct sb_op_table *table, const char *id,
+                       const struct sb_error *why, struct sb_error *err)
+{
+    char op[64], near_text[3 * SB_ID_SIZE + 32];
+    const char *cursor = id, *slash = strchr(id, '/');
+    if (!sb_next_word(&cursor, '/', op, sizeof op) || sb_op_row_find(table, op) == NULL)
+        return unknown_op(table, id, op, err);
+    if (why->text[0] != '\0') /* which value is wrong, and what it may be: better than any id */
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "no case '%.300s': %.600s", id, why->text);
+    struct sb_near near = {.wanted = slash != NULL ? slash + 1 : ""};
+    offer_calls(&near, from, op);
+    return sb_fail(err, SB_EXIT_BAD_INPUT, "no case '%.300s' (an id reads op/name=value,...; samebits list --op %s shows"
+                   " them)%s", id, op, sb_near_text(&near, near_text, sizeof near_text));
+}
+
+static bool add_glob(struct sb_selection *s, const struct sb_selection *from, const struct sb_op_table *table,
+                     const char *glob, struct sb_error *err)
+{
     bool any = false;
     for (int i = 0; i < from->count; i++) {
-        sb_near_offer(&near, from->c[i].id);
         if (fnmatch(glob, from->c[i].id, 0) != 0)
             continue;
         any = true;
         if (!sb_select_add(s, &from->c[i], err))
             return false;
     }
+    char op[64];
+    const char *cursor = glob, *slash = strchr(glob, '/');
+    if (!any && slash != NULL && sb_next_word(&cursor, '/', op, sizeof op) && !is_glob(op) &&
+        sb_op_row_find(table, op) == NULL)
+        return unknown_op(table, glob, op, err);
     if (!any)
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "no case matches '%s' among the %d selected by --suite and --op%s", glob,
-                       from->count, sb_near_text(&near, near_text, sizeof near_text));
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "no case matches '%s' among the %d to choose from", glob, from->count);
     return true;
 }
 
-static bool unknown_id(const struct sb_selection *from, const char *id, const char *why, struct sb_error *err)
-{
-    char near_text[3 * SB_ID_SIZE + 32];
-    struct sb_near near = {.wanted = id};
-    for (int i = 0; i < from->count; i++)
-        sb_near_offer(&near, from->c[i].id);
-    return sb_fail(err, SB_EXIT_BAD_INPUT, "no case '%s' (%s)%s", id, why,
-                   sb_near_text(&near, near_text, sizeof near_text));
-}
-
 static bool add_id(struct sb_selection *s, const struct sb_selection *from, const struct sb_op_table *table,
-                   const struct sb_options *o, const char *id, struct sb_error *err)
+                   const struct sb_options *o, const char *id, bool closed, struct sb_error *err)
 {
     struct sb_case c;
     struct sb_error why = {0};
     char suites[64];
-    if (strchr(id, '/') == NULL)
-        return unknown_id(from, id, "an id reads op/name=value,...", err);
-    if (!sb_case_parse(&c, &table->list, id, &why))
-        return unknown_id(from, id, why.text, err);
+    if (strchr(id, '/') == NULL || !sb_case_parse(&c, &table->list, id, &why))
+        return unknown_id(from, table, id, &why, err);
     if (find_id(from, c.id) >= 0)
         return sb_select_add(s, &c, err);
+    if (closed)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "case '%s' is not one of the %d of this set that --suite and --op leave",
+                       c.id, from->count);
     if (!op_wanted(o, c.op->name))
         return sb_fail(err, SB_EXIT_BAD_INPUT, "case '%s' is not one of the ops that --op names", c.id);
     if (sb_option_given(o, "suite"))
@@ -170,11 +199,11 @@ static bool add_id(struct sb_selection *s, const struct sb_selection *from, cons
 }
 
 static bool cut_by_case(struct sb_selection *s, const struct sb_selection *from, const struct sb_op_table *table,
-                        const struct sb_options *o, struct sb_error *err)
+                        const struct sb_options *o, bool closed, struct sb_error *err)
 {
     const char *id;
     for (int i = 0; (id = sb_option_list(o, "case", i)) != NULL; i++)
-        if (!(is_glob(id) ? add_glob(s, from, id, err) : add_id(s, from, table, o, id, err)))
+        if (!(is_glob(id) ? add_glob(s, from, table, id, err) : add_id(s, from, table, o, id, closed, err)))
             return false;
     return true;
 }
@@ -191,28 +220,46 @@ static bool cut_by_suite_and_op(struct sb_selection *s, const struct sb_selectio
     return true;
 }
 
-bool sb_select(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o, bool all_by_default,
-               struct sb_error *err)
+/* `closed`: a call outside `all` is no case. */
+static bool cut(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o,
+                const struct sb_selection *all, bool closed, struct sb_error *err)
 {
-    struct sb_selection all = {0}, broad = {0};
+    struct sb_selection broad = {0};
     unsigned suites = 0;
-    memset(s, 0, sizeof *s);
-    s->filtered = sb_option_given(o, "op") || sb_option_given(o, "case");
-    if (!all_by_default && !s->filtered && !sb_option_given(o, "suite"))
-        return sb_fail(err, SB_EXIT_BAD_INPUT,
-                       "say which cases: --suite smoke, --op OP or --case ID (samebits list shows them)");
     bool ok = read_suites(o, &suites, s->suites, sizeof s->suites, err) && check_ops(o, table, err) &&
-              every_case(&all, table, err) && cut_by_suite_and_op(&broad, &all, o, suites, err);
+              cut_by_suite_and_op(&broad, all, o, suites, err);
     if (ok && sb_option_given(o, "case")) {
-        ok = cut_by_case(s, &broad, table, o, err);
+        ok = cut_by_case(s, &broad, table, o, closed, err);
     } else if (ok) {
         s->c = broad.c;
         s->count = broad.count;
         broad = (struct sb_selection){0};
     }
     if (ok && s->count == 0)
-        ok = sb_fail(err, SB_EXIT_BAD_INPUT, "nothing is selected: the suites named hold no case of the ops named");
-    sb_selection_free(&all);
+        ok = sb_fail(err, SB_EXIT_BAD_INPUT, "nothing is selected: the %s no case of the ops named",
+                     closed ? "set holds, in the suites named," : "suites named hold");
     sb_selection_free(&broad);
+    return ok;
+}
+
+bool sb_select_within(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o,
+                      const struct sb_selection *universe, struct sb_error *err)
+{
+    memset(s, 0, sizeof *s);
+    s->filtered = sb_option_given(o, "op") || sb_option_given(o, "case");
+    return cut(s, table, o, universe, true, err);
+}
+
+bool sb_select(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o, bool all_by_default,
+               struct sb_error *err)
+{
+    struct sb_selection all = {0};
+    memset(s, 0, sizeof *s);
+    s->filtered = sb_option_given(o, "op") || sb_option_given(o, "case");
+    if (!all_by_default && !s->filtered && !sb_option_given(o, "suite"))
+        return sb_fail(err, SB_EXIT_BAD_INPUT,
+                       "say which cases: --suite smoke, --op OP or --case ID (samebits list shows them)");
+    const bool ok = every_case(&all, table, err) && cut(s, table, o, &all, false, err);
+    sb_selection_free(&all);
     return ok;
 }

@@ -14,7 +14,7 @@ struct sb_selection {
 
 /* Rows of the option table that every selecting verb shares. */
 #define SB_SELECT_OPTIONS                                                                                              \
-    {"suite", SB_OPT_LIST, "SUITE[,SUITE]", NULL, 0, 0, "cases of these suites: smoke, standard, seed"},               \
+    {"suite", SB_OPT_LIST, "SUITE[,SUITE]", NULL, 0, 0, "cases of these suites: smoke, standard, seed, arguments"},    \
         {"op", SB_OPT_LIST, "OP[,OP]", NULL, 0, 0, "cases of these ops only"},                                         \
     {                                                                                                                  \
         "case", SB_OPT_LIST, "ID", NULL, 0, 0, "a case id as printed, a glob over ids, or a call that no suite lists"  \
@@ -25,13 +25,18 @@ struct sb_selection {
  * three options selects every case; otherwise it is an error. */
 bool sb_select(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o, bool all_by_default,
                struct sb_error *err);
+/* The same, but among the cases of `universe` alone (those of a set of golden files): a glob, an op or a suite takes
+ * only what is in it, and an id that is not in it is an error. */
+bool sb_select_within(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o,
+                      const struct sb_selection *universe, struct sb_error *err);
 /* Adds one case by its id, if it is not there yet. */
 bool sb_select_add(struct sb_selection *s, const struct sb_case *c, struct sb_error *err);
 void sb_selection_free(struct sb_selection *s);
 
-/* Suites by bit: "smoke", "standard", "seed". */
-enum { SB_SUITES = 3 };
+/* The suites, in the order in which they are listed: "smoke", "standard", "seed", "arguments", and their bits. */
+enum { SB_SUITES = 4 };
 extern const char *const sb_suite_names[SB_SUITES];
+extern const unsigned sb_suite_bits[SB_SUITES];
 /* "smoke,standard", or "" for a call that no suite lists. Returns buf. */
 const char *sb_suites_text(unsigned suites, char *buf, size_t size);
 

@@ -20,11 +20,6 @@ struct run {
     void *user;
 };
 
-static bool on_cpu(const char *variant)
-{
-    return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0;
-}
-
 static void forget(struct sb_job *job, const char *variant)
 {
     for (int i = 0; i < job->variants; i++)
@@ -38,7 +33,7 @@ static void forget(struct sb_job *job, const char *variant)
 /* A result that the supervisor makes itself. */
 static void conclude(struct run *run, const char *variant, enum sb_outcome outcome, const char *detail)
 {
-    struct sb_result r = {.outcome = outcome, .launches = -1};
+    struct sb_result r = {.outcome = outcome, .launches = -1, .seconds = -1};
     char name[32], op[32];
     snprintf(name, sizeof name, "%s", variant); /* `variant` may point into the job that forget() moves */
     const char *cursor = run->rest.case_id;
@@ -46,7 +41,7 @@ static void conclude(struct run *run, const char *variant, enum sb_outcome outco
     sb_append(r.case_id, sizeof r.case_id, "%s", run->rest.case_id);
     sb_append(r.op, sizeof r.op, "%s", op);
     sb_append(r.variant, sizeof r.variant, "%s", name);
-    sb_append(r.device, sizeof r.device, "%s", on_cpu(name) ? "cpu" : run->s->device);
+    sb_append(r.device, sizeof r.device, "%s", sb_on_cpu(name) ? "cpu" : run->s->device);
     sb_append(r.detail, sizeof r.detail, "%s", detail);
     forget(&run->rest, name);
     run->on_result(run->user, &r);
@@ -192,13 +187,13 @@ static enum sb_job_end with_one_child(struct run *run, struct sb_error *err)
 }
 
 /* Without a GPU only the work on the CPU is left. */
-static void skip_device_variants(struct run *run)
+static void leave_device_variants(struct run *run)
 {
     for (int i = 0; i < run->rest.variants;)
-        if (on_cpu(run->rest.variant[i]))
+        if (sb_on_cpu(run->rest.variant[i]))
             i++;
         else
-            conclude(run, run->rest.variant[i], SB_SKIP, run->s->hello.text);
+            conclude(run, run->rest.variant[i], SB_NOT_RUN, run->s->hello.text);
 }
 
 enum sb_job_end sb_supervisor_run(struct sb_supervisor *s, const struct sb_job *job, sb_result_fn on_result, void *user,
@@ -214,7 +209,7 @@ enum sb_job_end sb_supervisor_run(struct sb_supervisor *s, const struct sb_job *
         if (end != SB_JOB_DONE)
             break;
         if (s->needs_device && !s->hello.usable)
-            skip_device_variants(&run);
+            leave_device_variants(&run);
         if (run.rest.variants > 0)
             end = with_one_child(&run, err);
         if (end == SB_JOB_DONE && run.rest.variants == before) /* a child that retires at once would go on for ever */

@@ -15,7 +15,7 @@ struct sb_supervisor {
     char *const *argv;    /* its arguments, NULL-terminated; it must serve jobs on stdin, messages on SB_WORKER_FD */
     const char *device;   /* for results of a child that died: "0: NVIDIA H200 (sm_90)" */
     double limit_seconds; /* for one variant; preparing a case and work on the CPU get SB_SLOW_FACTOR times as long */
-    bool needs_device;    /* without a usable GPU the GPU variants of a job are skipped, with the worker's reason */
+    bool needs_device;    /* without a usable GPU the GPU variants of a job are not run, with the worker's reason */
 
     /* The child. */
     pid_t pid; /* 0: none */

@@ -19,6 +19,19 @@ void sb_append(char *buf, size_t size, const char *format, ...)
     va_end(args);
 }
 
+void sb_append_line(char *buf, size_t size, const char *format, ...)
+{
+    if (buf[0] != '\0')
+        sb_append(buf, size, "\n");
+    const size_t used = strnlen(buf, size);
+    if (used + 1 >= size)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(buf + used, size - used, format, args);
+    va_end(args);
+}
+
 bool sb_next_word(const char **cursor, char separator, char *word, size_t size)
 {
     const char *p = *cursor;
@@ -48,6 +61,9 @@ void sb_near_offer(struct sb_near *near, const char *name)
     /* Part of a long id: nearer than the letters it leaves out say. */
     if (strlen(near->wanted) >= 3 && strstr(name, near->wanted) != NULL)
         distance = 1;
+    /* A third of the letters wrong is no longer a slip of the finger. */
+    if (distance > 1 + (int)strlen(near->wanted) / 3)
+        return;
     for (int i = 0; i < SB_NEAR; i++)
         if (near->name[i] == NULL || distance < near->distance[i]) {
             for (int k = SB_NEAR - 1; k > i; k--) {
@@ -62,18 +78,20 @@ void sb_near_offer(struct sb_near *near, const char *name)
 
 const char *sb_near_text(const struct sb_near *near, char *buf, size_t size)
 {
-    /* Half of the letters wrong is no longer a slip of the finger, but the nearest is still worth showing. */
-    const int limit = (int)strlen(near->wanted) / 2 + 2;
     buf[0] = '\0';
     for (int i = 0; i < SB_NEAR && near->name[i] != NULL; i++)
-        if (i == 0 || near->distance[i] <= limit)
-            sb_append(buf, size, "%s%s", i == 0 ? "; nearest: " : ", ", near->name[i]);
+        sb_append(buf, size, "%s%s", i == 0 ? "; nearest: " : ", ", near->name[i]);
     return buf;
 }
 
 const char *sb_shell_quote(const char *text, char *buf, size_t size)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=,./:";
+    size_t needed = 3; /* two quotes and the end */
+    for (const char *p = text; *p != '\0'; p++)
+        needed += *p == '\'' ? 4 : 1;
+    if (needed > size)
+        return NULL;
     buf[0] = '\0';
     if (text[0] != '\0' && strspn(text, plain) == strlen(text)) {
         sb_append(buf, size, "%s", text);

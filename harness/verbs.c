@@ -56,6 +56,23 @@ const struct sb_verb *sb_verb_find(int argc, char **argv, int *words, struct sb_
     return NULL;
 }
 
+/* "golden --help": the verbs that begin with this word. False where none does. */
+static bool explain_first_word(const char *word, const char *program)
+{
+    char first[32];
+    bool any = false;
+    for (int i = 0; sb_verbs[i] != NULL; i++) {
+        const char *cursor = sb_verbs[i]->table->verb;
+        if (strchr(cursor, ' ') == NULL || !sb_next_word(&cursor, ' ', first, sizeof first) || strcmp(first, word) != 0)
+            continue;
+        if (!any)
+            printf("%s %s is the first word of these verbs:\n\n", program, word);
+        printf("  %-15s %s\n", sb_verbs[i]->table->verb, sb_verbs[i]->table->summary);
+        any = true;
+    }
+    return any;
+}
+
 static int run_verb(const struct sb_verb *verb, const char *program, int argc, char **argv, struct sb_error *err)
 {
     struct sb_options o;
@@ -91,6 +108,8 @@ int sb_main(int argc, char **argv)
         status = SB_EXIT_OK;
     } else if (strcmp(argv[1], "--version") == 0) {
         printf("samebits %s\n", SAMEBITS_VERSION);
+        status = SB_EXIT_OK;
+    } else if (argc == 3 && is_one_of(argv[2], "--help", "-h") && explain_first_word(argv[1], program)) {
         status = SB_EXIT_OK;
     } else {
         const struct sb_verb *verb = sb_verb_find(argc, argv, &words, &err);

@@ -1,6 +1,7 @@
 /* verdict.c - green means executed: what did not run never counts. */
 #include "verdict.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,11 @@ bool sb_require_parse(struct sb_require *r, const struct sb_options *o, struct s
     for (int i = 0; sb_option_list(o, "require", i) != NULL; i++)
         for (const char *cursor = sb_option_list(o, "require", i); sb_next_word(&cursor, ',', word, sizeof word);) {
             char *end = NULL;
+            errno = 0;
             const long long n = strtoll(word, &end, 10);
             if (strcmp(word, "gpu") == 0)
                 r->gpu = true;
-            else if (end != word && *end == '\0' && n >= 1)
+            else if (end != word && *end == '\0' && errno == 0 && n >= 1)
                 r->passes = n;
             else
                 return sb_fail(err, SB_EXIT_BAD_INPUT, "--require %s: expected a number of passes (1 or more) or 'gpu'",
@@ -28,11 +30,6 @@ bool sb_require_parse(struct sb_require *r, const struct sb_options *o, struct s
 }
 
 /* ---- ledger --------------------------------------------------------------------------------------- */
-
-static bool on_cpu(const char *variant)
-{
-    return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0;
-}
 
 /* "0: NVIDIA H200 (sm_90)" -> "sm_90a"; "cpu" -> "cpu". */
 static void target_of_device(const char *device, char *buf, size_t size)
@@ -92,13 +89,15 @@ static bool add_line(struct sb_report *r, const struct sb_ledger_facts *facts, c
         snprintf(none, sizeof none, "no %s GPU in this run", target);
         if (note == NULL && !compiled)
             note = sb_have_cuda() ? "not compiled: SAMEBITS_TARGETS leaves it out" : "built without CUDA";
-        else if (note == NULL && !on_cpu(variant) && facts->no_gpu != NULL)
+        else if (note == NULL && !sb_on_cpu(variant) && facts->no_gpu != NULL)
             note = facts->no_gpu;
-        else if (note == NULL && !on_cpu(variant) && !target_is_here(facts, target))
+        else if (note == NULL && !sb_on_cpu(variant) && !target_is_here(facts, target))
             note = none;
         else if (note == NULL)
             note = reason_in_results(r, &line);
-        snprintf(line.note, sizeof line.note, "%.159s", note[0] != '\0' ? note : "no case asked for it");
+        if (note[0] == '\0')
+            note = facts->interrupted ? "not reached: the run was interrupted" : "no case asked for it";
+        snprintf(line.note, sizeof line.note, "%.159s", note);
     }
     return sb_report_add_ledger(r, &line);
 }
@@ -158,7 +157,7 @@ static const char *op_without_gpu(const struct sb_report *r, const struct sb_sel
     for (int i = 0; i < cases->count; i++) {
         bool executed = false;
         for (int k = 0; k < r->results && !executed; k++)
-            executed = strcmp(r->result[k].op, cases->c[i].op->name) == 0 && !on_cpu(r->result[k].variant) &&
+            executed = strcmp(r->result[k].op, cases->c[i].op->name) == 0 && !sb_on_cpu(r->result[k].variant) &&
                        (r->result[k].outcome == SB_PASS || r->result[k].outcome == SB_FAIL);
         if (!executed)
             return cases->c[i].op->name;
@@ -166,8 +165,37 @@ static const char *op_without_gpu(const struct sb_report *r, const struct sb_sel
     return NULL;
 }
 
+/* A GPU path: one implementation of one op. */
+struct gpu_paths {
+    int known, ran;
+};
+
+static bool ran_on_gpu(const struct sb_report *r, const char *op, const char *variant)
+{
+    for (int i = 0; i < r->results; i++)
+        if (strcmp(r->result[i].op, op) == 0 && strcmp(r->result[i].variant, variant) == 0 &&
+            (r->result[i].outcome == SB_PASS || r->result[i].outcome == SB_FAIL))
+            return true;
+    return false;
+}
+
+static struct gpu_paths gpu_paths(const struct sb_report *r, const struct sb_selection *cases,
+                                  const struct sb_op_table *table)
+{
+    struct gpu_paths paths = {0};
+    for (int k = 0; k < table->list.count; k++) {
+        if (!op_selected(cases, table->row[k].op->name))
+            continue;
+        for (const struct sb_variant *v = table->row[k].variants; v->name != NULL; v++) {
+            paths.known++;
+            paths.ran += ran_on_gpu(r, table->row[k].op->name, v->name);
+        }
+    }
+    return paths;
+}
+
 void sb_verdict(struct sb_report *r, const struct sb_require *require, const struct sb_selection *cases,
-                const char *bad_input, const char *partial)
+                const struct sb_op_table *table, const char *bad_input, const char *partial)
 {
     const int64_t passed = r->count[SB_PASS], failed = r->count[SB_FAIL];
     const char *lacking = require->gpu ? op_without_gpu(r, cases) : NULL;
@@ -179,7 +207,7 @@ void sb_verdict(struct sb_report *r, const struct sb_require *require, const str
         sb_append(v, size, "FAIL: %" PRId64 " failed", failed);
     } else if (bad_input != NULL) {
         r->exit_status = SB_EXIT_BAD_INPUT;
-        sb_append(v, size, "BAD INPUT: %.110s", bad_input);
+        sb_append(v, size, "BAD INPUT: %s", bad_input);
     } else if (passed == 0) {
         r->exit_status = SB_EXIT_NOTHING_RAN;
         sb_append(v, size, "NOTHING RAN: no verdict on any bit");
@@ -191,7 +219,12 @@ void sb_verdict(struct sb_report *r, const struct sb_require *require, const str
         sb_append(v, size, "LESS THAN REQUIRED: --require gpu, and %s ran on no GPU", lacking);
     } else {
         r->exit_status = SB_EXIT_OK;
-        sb_append(v, size, "PASS: everything that ran gave the same bits");
+        const struct gpu_paths gpu = gpu_paths(r, cases, table);
+        if (gpu.ran == 0)
+            sb_append(v, size, "PASS on CPU only: no kernel ran (0 of %d GPU paths)", gpu.known);
+        else
+            sb_append(v, size, "PASS: everything that ran gave the same bits, on %d of %d GPU paths", gpu.ran,
+                      gpu.known);
     }
     sb_append(v, size, " (%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped, %" PRId64 " not run)", passed,
               failed, r->count[SB_SKIP], r->count[SB_NOT_RUN]);

@@ -3,6 +3,7 @@
 #define SAMEBITS_HARNESS_VERDICT_H
 
 #include "ops.h"
+#include "protocol.h"
 #include "select.h"
 
 #include "../reports/report.h"
@@ -22,6 +23,7 @@ struct sb_ledger_facts {
     const struct sb_op_table *table;
     const char *const *targets_here; /* targets of the GPUs in use ("sm_90a") */
     int targets_here_count;
+    bool interrupted;                                           /* what has no result was not reached */
     const char *no_gpu;                                         /* why no GPU is in use, or NULL */
     const char *(*deselected)(void *user, const char *variant); /* why the command line leaves a variant out, or NULL */
     void *user;
@@ -30,9 +32,9 @@ struct sb_ledger_facts {
 /* One line for each (op, variant, target) of the selected ops, executed or not. */
 bool sb_ledger_fill(struct sb_report *r, const struct sb_ledger_facts *facts);
 
-/* Sets exit_status and verdict from the results. `bad_input`: text of the first case that could not be prepared, or
- * NULL. `partial`: in what the run was weakened, or "". */
+/* Sets exit_status and verdict from the results. `bad_input`: which input could not be used, short, or NULL. `partial`:
+ * in what the run was weakened, or "". A PASS without a kernel is called "PASS on CPU only". */
 void sb_verdict(struct sb_report *r, const struct sb_require *require, const struct sb_selection *cases,
-                const char *bad_input, const char *partial);
+                const struct sb_op_table *table, const char *bad_input, const char *partial);
 
 #endif

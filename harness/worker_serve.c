@@ -103,7 +103,8 @@ static void run_ref(const struct sb_expected *e, struct sb_result *r)
         ref_against_stored(e, r);
     else
         ref_against_digests(e, r);
-    r->seconds = sb_seconds() - start;
+    if (r->outcome == SB_PASS || r->outcome == SB_FAIL)
+        r->seconds = sb_seconds() - start;
 }
 
 static void run_relations(const struct sb_expected *e, struct sb_result *r)
@@ -122,7 +123,8 @@ static void run_relations(const struct sb_expected *e, struct sb_result *r)
             r->detail[0] = '\0';
         r->bytes_compared = data_bytes(e);
     }
-    r->seconds = sb_seconds() - start;
+    if (r->outcome == SB_PASS || r->outcome == SB_FAIL)
+        r->seconds = sb_seconds() - start;
 }
 
 /* ---- variants on the device ------------------------------------------------------------------------ */
@@ -176,11 +178,12 @@ static bool run_variant(struct worker *w, const struct sb_expected *e, const str
     bool healthy = true;
     r->outcome = SB_NOT_RUN;
     r->launches = -1;
+    r->seconds = -1;
     r->ignored_ids = e->d.status.ignored;
     sb_append(r->case_id, sizeof r->case_id, "%s", e->c.id);
     sb_append(r->op, sizeof r->op, "%s", e->c.op->name);
     sb_append(r->variant, sizeof r->variant, "%s", name);
-    const bool on_cpu = strcmp(name, "ref") == 0 || strcmp(name, "relations") == 0;
+    const bool on_cpu = sb_on_cpu(name);
     const struct sb_variant *v = sb_variant_find(sb_op_row_find(w->table, e->c.op->name), name);
     say_begin(w, name, on_cpu);
     if (on_cpu) {
@@ -200,14 +203,6 @@ static bool run_variant(struct worker *w, const struct sb_expected *e, const str
 
 /* ---- jobs ----------------------------------------------------------------------------------------- */
 
-static bool wants_device(const struct sb_job *job)
-{
-    for (int i = 0; i < job->variants; i++)
-        if (strcmp(job->variant[i], "ref") != 0 && strcmp(job->variant[i], "relations") != 0)
-            return true;
-    return false;
-}
-
 static bool run_job(struct worker *w, const struct sb_job *job)
 {
     struct sb_expected e;
@@ -216,7 +211,7 @@ static bool run_job(struct worker *w, const struct sb_job *job)
     bool healthy = true;
     say_begin(w, "prepare", true);
     if (!sb_expected_load(&e, job, &w->table->list, &w->manifests, &err) ||
-        (wants_device(job) && !prepare_prelude(w, &e, &p, &err)))
+        (sb_job_wants_device(job) && !prepare_prelude(w, &e, &p, &err)))
         say_error(w, &err);
     else
         for (int i = 0; i < job->variants && healthy; i++)

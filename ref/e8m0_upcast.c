@@ -34,8 +34,8 @@ uint16_t sb_e8m0_bf16_bits(uint8_t scale, enum sb_e8m0_semantics semantics)
     return (uint16_t)(sb_e8m0_f32_bits(scale, semantics) >> 16);
 }
 
-static struct sb_status check_args(const struct sb_tensor *scale, enum sb_e8m0_semantics semantics,
-                                   enum sb_dtype out_dtype)
+struct sb_status sb_e8m0_check_args(const struct sb_tensor *scale, enum sb_e8m0_semantics semantics,
+                                    enum sb_dtype out_dtype)
 {
     if (scale->rank >= 2 && scale->row_stride != 0 && scale->row_stride < scale->shape[scale->rank - 1])
         return sb_reject(SB_BAD_ARGUMENT, 1, scale->row_stride, 0);
@@ -51,7 +51,7 @@ static struct sb_status check_args(const struct sb_tensor *scale, enum sb_e8m0_s
 struct sb_status sb_ref_e8m0_upcast(const struct sb_tensor *scale, enum sb_e8m0_semantics semantics,
                                     enum sb_dtype out_dtype, void *out)
 {
-    const struct sb_status status = check_args(scale, semantics, out_dtype);
+    const struct sb_status status = sb_e8m0_check_args(scale, semantics, out_dtype);
     if (status.code != SB_OK)
         return status;
 

@@ -1,20 +1,12 @@
 /* f32_round.c - the two roundings outside the tensor core: FP32 to BF16, and one FP32 addition.
  * Contract: CONTRACTS.md section 4. In integers, for the reason given in tc_bf16_k16_f25.c. */
-#include "tc_bf16_k16_f25.h"
+#include "f32_round.h"
 
-enum { FRACTION_BITS = 23, LOWEST_EXPONENT = -126, BIAS = 127, GUARD_BITS = 32 };
-
-static const uint32_t infinity = 0x7F800000u;
-static const uint32_t sign_bit = 0x80000000u;
-
-static bool is_nan(uint32_t v)
-{
-    return (v & ~sign_bit) > infinity;
-}
+enum { GUARD_BITS = 32 };
 
 uint16_t sb_bf16_rne(uint32_t f32_bits)
 {
-    if (is_nan(f32_bits))
+    if (sb_f32_is_nan(f32_bits))
         return 0x7FFFu;
     const uint32_t last_place = f32_bits >> 16 & 1; /* a tie goes up exactly where the last place is odd */
     return (uint16_t)((f32_bits + 0x7FFFu + last_place) >> 16);
@@ -23,14 +15,7 @@ uint16_t sb_bf16_rne(uint32_t f32_bits)
 /* An f32 magnitude in units of 2^(exponent - 23 - 32): 32 zero bits below the last place. */
 static uint64_t magnitude_of(uint32_t v)
 {
-    const uint32_t hidden_bit = (v & infinity) != 0 ? 1u << FRACTION_BITS : 0;
-    return (uint64_t)(hidden_bit | (v & 0x007FFFFFu)) << GUARD_BITS;
-}
-
-static int32_t exponent_of(uint32_t v)
-{
-    const int32_t biased = (int32_t)(v >> FRACTION_BITS & 0xFF);
-    return biased != 0 ? biased - BIAS : LOWEST_EXPONENT;
+    return (uint64_t)sb_f32_significand(v) << GUARD_BITS;
 }
 
 /* The smaller magnitude in the larger one's units. A bit is lost only beyond a distance of 32; the smaller number is
@@ -43,12 +28,12 @@ static uint64_t align(uint64_t magnitude, int32_t distance)
 /* magnitude * 2^(exponent - 23 - 32) to the nearest f32, ties to even. */
 static uint32_t round_to_f32(uint32_t sign, uint64_t magnitude, int32_t exponent)
 {
-    const uint64_t two = UINT64_C(2) << (FRACTION_BITS + GUARD_BITS);
+    const uint64_t two = UINT64_C(2) << (SB_F32_FRACTION_BITS + GUARD_BITS);
     if (magnitude >= two) { /* the sum of two significands below 2 is below 4 */
         magnitude >>= 1;    /* loses nothing: carries come from distances of 24 or less, with zeros at the bottom */
         exponent++;
     }
-    while (magnitude < two / 2 && exponent > LOWEST_EXPONENT) { /* cancelled; or a subnormal, where it stops */
+    while (magnitude < two / 2 && exponent > SB_F32_LOWEST_EXPONENT) { /* cancelled; or a subnormal, where it stops */
         magnitude <<= 1;
         exponent--;
     }
@@ -56,26 +41,26 @@ static uint32_t round_to_f32(uint32_t sign, uint64_t magnitude, int32_t exponent
     const uint64_t last_place = magnitude >> GUARD_BITS & 1;
     const uint32_t significand = (uint32_t)((magnitude + half - 1 + last_place) >> GUARD_BITS);
     /* A normal significand's hidden bit adds one to the exponent field; a carry out of it adds one more. */
-    const uint32_t bits = ((uint32_t)(exponent - LOWEST_EXPONENT) << FRACTION_BITS) + significand;
-    return sign | (bits < infinity ? bits : infinity);
+    const uint32_t bits = ((uint32_t)(exponent - SB_F32_LOWEST_EXPONENT) << SB_F32_FRACTION_BITS) + significand;
+    return sign | (bits < sb_f32_infinity ? bits : sb_f32_infinity);
 }
 
 uint32_t sb_f32_add_rne(uint32_t a_bits, uint32_t b_bits)
 {
-    const bool a_inf = (a_bits & ~sign_bit) == infinity, b_inf = (b_bits & ~sign_bit) == infinity;
-    if (is_nan(a_bits) || is_nan(b_bits) || (a_inf && b_inf && a_bits != b_bits))
+    const bool a_inf = sb_f32_is_inf(a_bits), b_inf = sb_f32_is_inf(b_bits);
+    if (sb_f32_is_nan(a_bits) || sb_f32_is_nan(b_bits) || (a_inf && b_inf && a_bits != b_bits))
         return 0x7FFFFFFFu;
     if (a_inf || b_inf)
         return a_inf ? a_bits : b_bits;
 
     /* Magnitudes of f32 numbers compare as their bits do. */
-    const bool a_larger = (a_bits & ~sign_bit) >= (b_bits & ~sign_bit);
+    const bool a_larger = (a_bits & ~sb_f32_sign) >= (b_bits & ~sb_f32_sign);
     const uint32_t large = a_larger ? a_bits : b_bits, small = a_larger ? b_bits : a_bits;
     const uint64_t from_large = magnitude_of(large);
-    const uint64_t from_small = align(magnitude_of(small), exponent_of(large) - exponent_of(small));
-    const bool same_sign = ((a_bits ^ b_bits) & sign_bit) == 0;
+    const uint64_t from_small = align(magnitude_of(small), sb_f32_exponent(large) - sb_f32_exponent(small));
+    const bool same_sign = ((a_bits ^ b_bits) & sb_f32_sign) == 0;
     const uint64_t magnitude = same_sign ? from_large + from_small : from_large - from_small;
     if (magnitude == 0)
-        return a_bits & b_bits & sign_bit; /* -0 only from two of them */
-    return round_to_f32(large & sign_bit, magnitude, exponent_of(large));
+        return a_bits & b_bits & sb_f32_sign; /* -0 only from two of them */
+    return round_to_f32(large & sb_f32_sign, magnitude, sb_f32_exponent(large));
 }

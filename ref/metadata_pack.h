@@ -9,9 +9,14 @@
 extern "C" {
 #endif
 
+/* The checks that read no array: sb_topk_check_args', then scales->n other than args->n (SB_BAD_ARGUMENT 1 and
+ * scales->n), then sb_scale_pack_check_args' with a gather of INT32_MAX rows, the most that TKP can be.
+ * `scales->gather` and `scales->r` are ignored. Host-side code of the kernels calls it too. */
+struct sb_status sb_metadata_pack_check_args(const struct sb_topk_args *args, const struct sb_scale_pack_args *scales);
+
 /* Exactly sb_ref_topk_metadata followed by sb_ref_scale_pack with gather = out->x_gather_idx and r = TKP.
- * `scales->gather` and `scales->r` are ignored; scales->n must equal args->n (else SB_BAD_ARGUMENT 1).
- * Argument checks: topk_metadata's, then scale_pack's. Padding rows carry row 0's scales.
+ * `scales->gather` and `scales->r` are ignored. Rejects what sb_metadata_pack_check_args rejects, then what
+ * sb_ref_topk_metadata finds in its arrays. Padding rows carry row 0's scales.
  * packed[sb_scale_pack_bytes(TKP, cols)]. On rejection nothing is written. */
 struct sb_status sb_ref_metadata_pack(const struct sb_topk_args *args, const struct sb_scale_pack_args *scales,
                                       struct sb_topk_out *out, uint8_t *packed);

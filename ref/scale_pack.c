@@ -1,9 +1,6 @@
 /* scale_pack.c - raw 1x32 scales, gathered, into the 128x4 tile layout. Contract: CONTRACTS.md section 3. */
 #include "scale_pack.h"
 
-/* One tile: 128 packed rows by 4 scale columns, which scale 128 matrix columns. */
-enum { TILE_ROWS = 128, TILE_SCALES = 4, TILE_BYTES = 512, BLOCK_COLS = 32, TILE_COLS = 128 };
-
 enum sb_dtype sb_carrier_dtype(enum sb_carrier carrier)
 {
     switch (carrier) {
@@ -23,7 +20,10 @@ int64_t sb_carrier_width(enum sb_carrier carrier, int64_t S)
 
 int64_t sb_scale_pack_bytes(int64_t r, int64_t cols)
 {
-    return sb_cdiv(r, TILE_ROWS) * sb_cdiv(cols, TILE_COLS) * TILE_BYTES;
+    const int64_t row_tiles = sb_cdiv(r, SB_TILE_ROWS), col_tiles = sb_cdiv(cols, SB_TILE_COLS);
+    if (col_tiles > 0 && row_tiles > INT64_MAX / SB_TILE_BYTES / col_tiles)
+        return INT64_MAX;
+    return row_tiles * col_tiles * SB_TILE_BYTES;
 }
 
 int64_t sb_scale_pack_offset(int64_t r, int64_t s, int64_t cols)
@@ -37,7 +37,9 @@ struct sb_status sb_scale_pack_check_args(const struct sb_scale_pack_args *args)
         return sb_reject(SB_BAD_ARGUMENT, 1, args->n, 0);
     if (args->cols < 1)
         return sb_reject(SB_BAD_ARGUMENT, 2, args->cols, 0);
-    if (args->row_stride < 0)
+    const int64_t S = sb_cdiv(args->cols, SB_SCALE_COLS);
+    const int64_t least_row_stride = sb_carrier_width(args->carrier, S) > 0 ? 1 : 0;
+    if (args->row_stride < least_row_stride)
         return sb_reject(SB_BAD_ARGUMENT, 3, args->row_stride, 0);
     if (args->col_stride < 1)
         return sb_reject(SB_BAD_ARGUMENT, 4, args->col_stride, 0);
@@ -46,9 +48,10 @@ struct sb_status sb_scale_pack_check_args(const struct sb_scale_pack_args *args)
     if ((int)args->carrier < 0 || args->carrier >= SB_CARRIER_COUNT)
         return sb_reject(SB_BAD_ARGUMENT, 6, args->carrier, 0);
 
-    const int64_t S = sb_cdiv(args->cols, BLOCK_COLS);
     if (args->carrier == SB_CARRIER_I32X4 && S % 4 != 0)
         return sb_reject(SB_CARRIER_WIDTH, S, 4, 0);
+    if (sb_scale_pack_bytes(args->r, args->cols) == INT64_MAX)
+        return sb_reject(SB_TOO_LARGE, INT64_MAX, INT64_MAX, 0);
     return sb_status_ok();
 }
 
@@ -80,10 +83,10 @@ static uint8_t raw_scale(const struct sb_scale_pack_args *args, int64_t row, int
 /* All 512 bytes of one tile: real scales, and the fill where the row or the column does not exist. */
 static void pack_tile(const struct sb_scale_pack_args *args, int64_t row_tile, int64_t col_tile, uint8_t *packed)
 {
-    const int64_t S = sb_cdiv(args->cols, BLOCK_COLS);
-    for (int64_t r = row_tile * TILE_ROWS; r < (row_tile + 1) * TILE_ROWS; r++) {
+    const int64_t S = sb_cdiv(args->cols, SB_SCALE_COLS);
+    for (int64_t r = row_tile * SB_TILE_ROWS; r < (row_tile + 1) * SB_TILE_ROWS; r++) {
         const int64_t row = r >= args->r ? -1 : args->gather != NULL ? args->gather[r] : r;
-        for (int64_t s = col_tile * TILE_SCALES; s < (col_tile + 1) * TILE_SCALES; s++) {
+        for (int64_t s = col_tile * SB_TILE_SCALES; s < (col_tile + 1) * SB_TILE_SCALES; s++) {
             const bool real = r < args->r && s < S;
             packed[sb_scale_pack_offset(r, s, args->cols)] = real ? raw_scale(args, row, s) : args->fill;
         }
@@ -98,8 +101,8 @@ struct sb_status sb_ref_scale_pack(const struct sb_scale_pack_args *args, uint8_
     if (status.code != SB_OK)
         return status;
 
-    const int64_t row_tiles = sb_cdiv(args->r, TILE_ROWS);
-    const int64_t col_tiles = sb_cdiv(args->cols, TILE_COLS);
+    const int64_t row_tiles = sb_cdiv(args->r, SB_TILE_ROWS);
+    const int64_t col_tiles = sb_cdiv(args->cols, SB_TILE_COLS);
 #pragma omp parallel for schedule(static)
     for (int64_t row_tile = 0; row_tile < row_tiles; row_tile++)
         for (int64_t col_tile = 0; col_tile < col_tiles; col_tile++)

@@ -9,38 +9,25 @@
  * significand * 2^-23. "Aligned to 25 fractional bits" brings all of them to the unit 2^(e_max - 25). */
 #include "tc_bf16_k16_f25.h"
 
+#include "f32_round.h"
+
 enum {
     FRACTION_BITS = 25,         /* kept below 2^e_max when terms are aligned */
     LOWEST_E_MAX = -133,        /* the exponent of bf16's smallest subnormal */
     PRODUCT_FRACTION_BITS = 14, /* of the product of two bf16 significands */
-    F32_FRACTION_BITS = 23,
-    F32_LOWEST_EXPONENT = -126,
-    F32_BIAS = 127,
-    ZERO_EXPONENT = -1000, /* with any partner's exponent added it is below LOWEST_E_MAX: zeros never set e_max */
+    ZERO_EXPONENT = -1000,      /* with any partner's exponent added it is below LOWEST_E_MAX: zeros never set e_max */
 };
 
 static const uint32_t f32_nan = 0x7FFFFFFFu;
-static const uint32_t f32_inf = 0x7F800000u;
-static const uint32_t f32_sign = 0x80000000u;
-
-static bool f32_is_nan(uint32_t v)
-{
-    return (v & ~f32_sign) > f32_inf;
-}
-
-static bool f32_is_inf(uint32_t v)
-{
-    return (v & ~f32_sign) == f32_inf;
-}
 
 static bool f32_is_finite(uint32_t v)
 {
-    return (v & f32_inf) != f32_inf;
+    return (v & sb_f32_infinity) != sb_f32_infinity;
 }
 
 static bool f32_is_zero(uint32_t v)
 {
-    return (v & ~f32_sign) == 0;
+    return (v & ~sb_f32_sign) == 0;
 }
 
 /* bf16 is the upper half of an f32. */
@@ -65,45 +52,35 @@ static int highest_bit(uint64_t v) /* v != 0 */
 /* The result where c or an operand is NaN or infinite; it is never finite. */
 static uint32_t nonfinite_result(uint32_t c, const uint16_t a[16], const uint16_t b[16])
 {
-    bool nan = f32_is_nan(c);
-    bool plus = c == f32_inf;
-    bool minus = c == (f32_inf | f32_sign);
+    bool nan = sb_f32_is_nan(c);
+    bool plus = c == sb_f32_infinity;
+    bool minus = c == (sb_f32_infinity | sb_f32_sign);
     for (int i = 0; i < SB_TC_K; i++) {
         const uint32_t x = widen(a[i]), y = widen(b[i]);
-        const bool inf_times_zero = (f32_is_inf(x) && f32_is_zero(y)) || (f32_is_zero(x) && f32_is_inf(y));
-        if (f32_is_nan(x) || f32_is_nan(y) || inf_times_zero)
+        const bool inf_times_zero = (sb_f32_is_inf(x) && f32_is_zero(y)) || (f32_is_zero(x) && sb_f32_is_inf(y));
+        if (sb_f32_is_nan(x) || sb_f32_is_nan(y) || inf_times_zero)
             nan = true;
-        else if (f32_is_inf(x) || f32_is_inf(y)) {
-            const bool negative = ((x ^ y) & f32_sign) != 0;
+        else if (sb_f32_is_inf(x) || sb_f32_is_inf(y)) {
+            const bool negative = ((x ^ y) & sb_f32_sign) != 0;
             plus = plus || !negative;
             minus = minus || negative;
         }
     }
     if (nan || (plus && minus))
         return f32_nan;
-    return plus ? f32_inf : f32_inf | f32_sign;
+    return plus ? sb_f32_infinity : sb_f32_infinity | sb_f32_sign;
 }
 
 /* ---- Rule 2: significands and exponents ----------------------------------------------------------------- */
 
-/* Of a finite f32 (or a widened bf16, whose lower 16 significand bits are zero). */
-static uint32_t significand_of(uint32_t v)
-{
-    const uint32_t hidden_bit = (v & f32_inf) != 0 ? 1u << F32_FRACTION_BITS : 0;
-    return hidden_bit | (v & 0x007FFFFFu);
-}
-
 static int32_t exponent_of(uint32_t v)
 {
-    const int32_t biased = (int32_t)(v >> F32_FRACTION_BITS & 0xFF);
-    if (f32_is_zero(v))
-        return ZERO_EXPONENT;
-    return biased != 0 ? biased - F32_BIAS : F32_LOWEST_EXPONENT;
+    return f32_is_zero(v) ? ZERO_EXPONENT : sb_f32_exponent(v);
 }
 
 static int32_t sign_of(uint32_t v)
 {
-    return (v & f32_sign) != 0 ? -1 : 1;
+    return (v & sb_f32_sign) != 0 ? -1 : 1;
 }
 
 void sb_tc_decode(const uint16_t v[16], struct sb_tc_operands *operands)
@@ -111,7 +88,7 @@ void sb_tc_decode(const uint16_t v[16], struct sb_tc_operands *operands)
     operands->finite = true;
     for (int i = 0; i < SB_TC_K; i++) {
         const uint32_t bits = widen(v[i]);
-        operands->significand[i] = significand_of(bits) >> 16;
+        operands->significand[i] = sb_f32_significand(bits) >> 16; /* a widened bf16's lower 16 bits are zero */
         operands->exponent[i] = exponent_of(bits);
         operands->sign[i] = sign_of(bits);
         operands->bits[i] = v[i];
@@ -136,20 +113,20 @@ static uint32_t f32_toward_zero(int64_t sum, int32_t unit)
 {
     if (sum == 0)
         return 0;
-    const uint32_t sign = sum < 0 ? f32_sign : 0;
+    const uint32_t sign = sum < 0 ? sb_f32_sign : 0;
     const uint64_t magnitude = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
     int32_t exponent = highest_bit(magnitude) + unit;
-    if (exponent > F32_BIAS)
-        return sign | f32_inf;
-    if (exponent < F32_LOWEST_EXPONENT)
-        exponent = F32_LOWEST_EXPONENT;                         /* a subnormal: fewer significand bits, never flushed */
-    const int32_t excess = exponent - F32_FRACTION_BITS - unit; /* bits below the result's last place */
+    if (exponent > SB_F32_BIAS)
+        return sign | sb_f32_infinity;
+    if (exponent < SB_F32_LOWEST_EXPONENT)
+        exponent = SB_F32_LOWEST_EXPONENT; /* a subnormal: fewer significand bits, never flushed */
+    const int32_t excess = exponent - SB_F32_FRACTION_BITS - unit; /* bits below the result's last place */
     const uint32_t significand =
         (uint32_t)(excess >= 0 ? magnitude >> (excess < 63 ? excess : 63) : magnitude << -excess);
     if (significand == 0)
         return 0; /* +0, from a negative sum too */
     /* A normal significand's hidden bit adds one to the exponent field; a subnormal has none to add. */
-    return sign | (((uint32_t)(exponent - F32_LOWEST_EXPONENT) << F32_FRACTION_BITS) + significand);
+    return sign | (((uint32_t)(exponent - SB_F32_LOWEST_EXPONENT) << SB_F32_FRACTION_BITS) + significand);
 }
 
 /* ---- The dot product ------------------------------------------------------------------------------------- */
@@ -174,8 +151,8 @@ uint32_t sb_tc_step(uint32_t c, const struct sb_tc_operands *a, const struct sb_
     for (int i = 0; i < SB_TC_K; i++)
         e_max = exponent[i] > e_max ? exponent[i] : e_max;
 
-    /* Rule 4. The sum may reach 16 * 2^27 + 2^26: just past 32 bits. */
-    int64_t sum = sign_of(c) * cut(significand_of(c) << (FRACTION_BITS - F32_FRACTION_BITS), c_exponent, e_max);
+    /* Rule 4. The sum stays below 16 * 2^27 + 2^26 in magnitude: more than an int32_t holds. */
+    int64_t sum = sign_of(c) * cut(sb_f32_significand(c) << (FRACTION_BITS - SB_F32_FRACTION_BITS), c_exponent, e_max);
     for (int i = 0; i < SB_TC_K; i++)
         sum += a->sign[i] * b->sign[i] * cut(product[i] << (FRACTION_BITS - PRODUCT_FRACTION_BITS), exponent[i], e_max);
 

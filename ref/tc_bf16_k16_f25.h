@@ -15,10 +15,10 @@ enum { SB_TC_K = 16 }; /* pairs in one step */
 uint32_t sb_tc_bf16_k16_f25(uint32_t c, const uint16_t a[16], const uint16_t b[16]);
 
 /* Sixteen bf16 operands taken apart once, for callers that use them in many steps. A finite operand's value is
- * sign * significand * 2^(exponent - 7). A zero has significand 0 and an exponent below every other. */
+ * sign * significand * 2^(exponent - 7). */
 struct sb_tc_operands {
     uint32_t significand[SB_TC_K]; /* 8 bits, the hidden bit included */
-    int32_t exponent[SB_TC_K];     /* -126..127 */
+    int32_t exponent[SB_TC_K];     /* -126..127; of a zero -1000: with any partner's it stays below all others */
     int32_t sign[SB_TC_K];         /* +1 or -1 */
     uint16_t bits[SB_TC_K];        /* as they came: decides between NaN and Inf */
     bool finite;                   /* none of the sixteen is a NaN or an infinity */
@@ -28,13 +28,6 @@ void sb_tc_decode(const uint16_t v[16], struct sb_tc_operands *operands);
 
 /* sb_tc_bf16_k16_f25 on operands already taken apart. */
 uint32_t sb_tc_step(uint32_t c, const struct sb_tc_operands *a, const struct sb_tc_operands *b);
-
-/* f32 bits -> bf16 bits, round to nearest even; every NaN becomes 0x7FFF. */
-uint16_t sb_bf16_rne(uint32_t f32_bits);
-
-/* One IEEE f32 addition, round to nearest even, subnormals kept; every NaN result is 0x7FFFFFFF. In integers:
- * no rounding mode and no flush-to-zero setting of the caller's reaches it. */
-uint32_t sb_f32_add_rne(uint32_t a_bits, uint32_t b_bits);
 
 #ifdef __cplusplus
 }

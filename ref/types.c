@@ -121,6 +121,15 @@ static int alignment_text(const int64_t where[3], char *buf, size_t size)
     return snprintf(buf, size, "%s is %" PRId64 ": it must be a multiple of %" PRId64, thing, where[1], where[2]);
 }
 
+static int too_large_text(const int64_t where[3], char *buf, size_t size)
+{
+    if (where[1] == INT64_MAX)
+        return snprintf(buf, size, "a length is above the limit of %" PRId64 ": 64 bits cannot count it", where[1]);
+    return snprintf(buf, size, "a length of %" PRId64 " is above the limit of %" PRId64 ": %s", where[0], where[1],
+                    where[1] == INT32_MAX ? "indices have 32 bits; split the call"
+                                          : "that is the room there is; pass larger buffers or split the call");
+}
+
 static int code_text(const struct sb_status *s, char *buf, size_t size)
 {
     const int64_t *w = s->where;
@@ -139,10 +148,7 @@ static int code_text(const struct sb_status *s, char *buf, size_t size)
                         "set to the dispatcher's alignment?",
                         w[0], w[1], w[2]);
     case SB_TOO_LARGE:
-        return snprintf(buf, size,
-                        "a length of %" PRId64 " is above the limit of %" PRId64
-                        ": the outputs are 32-bit indices; split the call",
-                        w[0], w[1]);
+        return too_large_text(w, buf, size);
     case SB_GATHER_RANGE:
         return snprintf(buf, size,
                         "the gather index at position %" PRId64 " is %" PRId64
@@ -159,7 +165,9 @@ static int code_text(const struct sb_status *s, char *buf, size_t size)
                         w[0], w[1]);
     case SB_BAD_ARGUMENT:
         return snprintf(buf, size,
-                        "argument %" PRId64 " of the call has the value %" PRId64 ", which the op does not accept",
+                        "argument %" PRId64 " has the value %" PRId64
+                        ", which the op does not accept: its section of ref/CONTRACTS.md says which number stands for "
+                        "which argument",
                         w[0], w[1]);
     case SB_CODE_COUNT:
         break;

@@ -48,14 +48,15 @@ enum sb_code {
     SB_OK = 0,
     SB_DUPLICATE_EXPERT, /* where = row, first slot, second slot: the lowest row, then the lowest slots */
     SB_COUNT_MISMATCH,   /* where = expert, count given, count found: the lowest expert */
-    SB_TOO_LARGE,        /* where = the size, the limit: an output value or length would not fit i32 */
+    SB_TOO_LARGE,        /* where = the size (INT64_MAX stands for any above), the limit: what i32 or i64 can count,
+                            or the room given */
     SB_GATHER_RANGE,     /* where = position, index found there, limit: the lowest position */
     SB_SEGMENT_ORDER,    /* where = e, cu[e], cu[e+1] (descending), or E, cu[E], T (past the end), or 0, cu[0], 0
                             (negative) */
     SB_ALIGNMENT,        /* where = which (1 M, 2 N, 3 ld_dy, 4 ld_x, 5 dy, 6 x, 7 dw, 8 main_grad), value (of a
                             pointer: its address modulo the multiple), multiple demanded */
     SB_CARRIER_WIDTH,    /* where = S, 4: i32x4 needs a multiple of four scales a row */
-    SB_BAD_ARGUMENT,     /* where = which argument, by position in the args struct from 1, its value */
+    SB_BAD_ARGUMENT,     /* where = which argument, as each op numbers its own, and its value */
     SB_CODE_COUNT
 };
 
@@ -84,7 +85,18 @@ static inline struct sb_status sb_reject(enum sb_code code, int64_t a, int64_t b
 /* One English sentence for a status, for people: what was wrong, where, what to do. Returns buf. */
 const char *sb_status_text(const struct sb_status *s, char *buf, size_t size);
 
-static inline int64_t sb_cdiv(int64_t a, int64_t b) { return (a + b - 1) / b; } /* a >= 0, b > 0 */
+/* Marks what the kernels call too. */
+#ifdef __CUDACC__
+#define SB_HOST_DEVICE __host__ __device__
+#else
+#define SB_HOST_DEVICE
+#endif
+
+/* a / b rounded up, for any a >= 0 and b > 0. */
+static inline SB_HOST_DEVICE int64_t sb_cdiv(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
 
 #ifdef __cplusplus
 }

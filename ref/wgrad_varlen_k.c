@@ -1,6 +1,7 @@
 /* wgrad_varlen_k.c - BF16 grouped weight gradient over a jagged token axis. Contract: CONTRACTS.md section 4. */
 #include "wgrad_varlen_k.h"
 
+#include "f32_round.h"
 #include "tc_bf16_k16_f25.h"
 
 #include <string.h>

@@ -93,9 +93,8 @@ static void write_samples(struct sb_page *p, const struct sb_result *result, int
 void sb_page_failure(struct sb_page *p, const struct sb_result *result, int indent, size_t detail_limit)
 {
     write_place(p, result, indent);
-    line_start(p, indent, "");
-    sb_page_shown(p, result->detail[0] != '\0' ? result->detail : "no detail was given", detail_limit, indent);
-    sb_page_text(p, "\n");
+    if (result->detail[0] == '\0' && result->mismatches <= 0)
+        line_start(p, indent, "no detail was given\n");
     write_share(p, result, indent);
     if (result->pattern[0] != '\0') {
         line_start(p, indent, "pattern: ");
@@ -103,6 +102,11 @@ void sb_page_failure(struct sb_page *p, const struct sb_result *result, int inde
         sb_page_text(p, "\n");
     }
     write_samples(p, result, indent);
+    if (result->detail[0] != '\0') {
+        line_start(p, indent, "");
+        sb_page_shown(p, result->detail, detail_limit, indent);
+        sb_page_text(p, "\n");
+    }
     if (result->ignored_ids > 0) {
         line_start(p, indent, "");
         sb_page_format(p, "warning: %s ids outside the experts were ignored\n", sb_count(result->ignored_ids).text);

@@ -32,6 +32,10 @@ static json_t *field_value(const struct sb_field *field, const void *record)
         return text_value(at, field->size);
     case SB_FIELD_INTEGER:
         return json_integer(*(const int64_t *)at);
+    case SB_FIELD_COUNTED:
+        return *(const int64_t *)at >= 0 ? json_integer(*(const int64_t *)at) : json_null();
+    case SB_FIELD_OF_FAULT:
+        return *(const int64_t *)at != 0 ? json_integer(*(const int64_t *)at) : json_null();
     case SB_FIELD_BOOLEAN:
         return json_boolean(*(const bool *)at);
     case SB_FIELD_SECONDS:

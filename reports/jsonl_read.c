@@ -86,6 +86,12 @@ static bool read_field(const json_t *object, const struct sb_field *field, void 
         return read_text(value, field, at, why);
     case SB_FIELD_INTEGER:
         return read_integer(value, field->name, at, why);
+    case SB_FIELD_COUNTED:
+        *(int64_t *)at = -1;
+        return json_is_null(value) || read_integer(value, field->name, at, why);
+    case SB_FIELD_OF_FAULT:
+        *(int64_t *)at = 0;
+        return json_is_null(value) || read_integer(value, field->name, at, why);
     case SB_FIELD_BOOLEAN:
         if (!json_is_boolean(value))
             return refuse(why, "field \"%s\" is not true or false", field->name);

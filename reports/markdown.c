@@ -123,7 +123,8 @@ static void write_about(struct sb_page *p, const struct sb_report *r)
     build_row(p, r);
     row(p, "C compiler", r->compiler);
     row(p, "CUDA compiler", r->cuda_compiler);
-    row(p, "targets", r->targets);
+    const bool no_cuda = r->targets[0] == '\0' && strcmp(r->cuda_compiler, "none") == 0;
+    row(p, "targets", no_cuda ? "none: built without CUDA" : r->targets);
     row(p, "device", r->device);
     row(p, "driver", r->driver);
     row(p, "suites", r->suites);
@@ -319,12 +320,19 @@ static void write_absences(struct writer *w, size_t end)
         close_table(p, start, rows, g->groups == 0);
 }
 
-static void write_reason(struct sb_page *p, const struct sb_result *first, int64_t cases)
+static void write_reason(struct sb_page *p, const struct sb_report *r, const struct sb_tally *t, int group)
 {
-    sb_page_format(p, "| %s | %s | ", sb_outcome_name(first->outcome), sb_count(cases).text);
-    sb_md_plain(p, first->op, SIZE_MAX, "not stated");
+    const struct sb_result *const first = &r->result[t->reasons.first[group]];
+    sb_page_format(p, "| %s | %s | ", sb_outcome_name(first->outcome), sb_count(t->reasons.size[group]).text);
+    if (t->reason_ops[group] > 1)
+        sb_page_format(p, "%s ops", sb_count(t->reason_ops[group]).text);
+    else
+        sb_md_plain(p, first->op, SIZE_MAX, "not stated");
     sb_page_text(p, " | ");
-    sb_md_plain(p, first->variant, SIZE_MAX, "not stated");
+    if (t->reason_paths[group] > 1)
+        sb_page_format(p, "%s paths", sb_count(t->reason_paths[group]).text);
+    else
+        sb_md_plain(p, first->variant, SIZE_MAX, "not stated");
     sb_page_text(p, " | ");
     sb_md_plain(p, first->detail, CELL, "no reason was given");
     sb_page_text(p, " |\n");
@@ -345,7 +353,7 @@ static void write_reasons(struct writer *w, size_t end)
     for (int group = 0; group < g->groups; group++) {
         const size_t before = p->size;
         if (fits)
-            write_reason(p, &w->r->result[g->first[group]], g->size[group]);
+            write_reason(p, w->r, w->t, group);
         if (!fits || !keep(p, before, less(end, 1)))
             w->left.cases += g->size[group];
     }

@@ -9,8 +9,8 @@
 /* In order of severity: the worst outcome of a set is the largest. */
 enum sb_outcome {
     SB_PASS,    /* executed, every byte compared and equal */
-    SB_SKIP,    /* this hardware or build cannot, with the reason */
-    SB_NOT_RUN, /* could have, was not, with the reason */
+    SB_SKIP,    /* this GPU or this call cannot, with the reason */
+    SB_NOT_RUN, /* another machine, build or choice of options could have, with the reason */
     SB_FAIL,    /* executed and wrong, crashed, hung, or overran */
     SB_OUTCOME_COUNT
 };
@@ -30,8 +30,9 @@ struct sb_result {
     char variant[32]; /* "ref", "relations", "fused", ... */
     char device[96];  /* "cpu", or "0: NVIDIA H200 (sm_90)" */
     enum sb_outcome outcome;
-    char judge[48];   /* what it was compared with: "stored golden", "committed digests", "reference" */
-    char detail[1024]; /* FAIL: what, SKIP and NOT RUN: why; empty for PASS */
+    char judge[48];   /* what it was compared with: "stored golden", "committed digests", "reference", "reference,
+                       * digests confirmed", "relations" */
+    char detail[1024]; /* FAIL: what beside `tensor` and its fellows, in lines; SKIP, NOT RUN: why; empty for PASS */
     int64_t bytes_compared; /* status word included: a call with empty outputs still compares that */
     int64_t elements, mismatches; /* of the first tensor that differs */
     char tensor[40];              /* that tensor, or "" */

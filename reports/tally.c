@@ -37,10 +37,18 @@ static bool reason_key(const struct sb_report *r, int i, struct sb_page *key)
     if (outcome != SB_SKIP && outcome != SB_NOT_RUN)
         return false;
     add_to_key(key, sb_outcome_name(outcome));
-    add_to_key(key, result->op);
-    add_to_key(key, result->variant);
     add_to_key(key, result->detail);
     return true;
+}
+
+static bool reason_and_op_key(const struct sb_report *r, int i, struct sb_page *key)
+{
+    return reason_key(r, i, key) && op_key(r, i, key);
+}
+
+static bool reason_and_path_key(const struct sb_report *r, int i, struct sb_page *key)
+{
+    return reason_key(r, i, key) && path_key(r, i, key);
 }
 
 static bool absence_key(const struct sb_report *r, int i, struct sb_page *key)
@@ -218,6 +226,30 @@ static bool order_failures(struct sb_tally *t, const struct sb_report *r, const 
     return good;
 }
 
+/* ---- reasons ---- */
+
+/* How many different ones of the finer grouping each reason has. NULL: no memory. */
+static int *count_in_reasons(const struct sb_tally *t, const struct sb_report *r, key_function *finer)
+{
+    struct sb_groups g;
+    int *const counts = calloc(t->reasons.groups > 0 ? (size_t)t->reasons.groups : 1, sizeof *counts);
+    if (counts == NULL || !make_groups(&g, r, r->results, finer)) {
+        free(counts);
+        return NULL;
+    }
+    for (int i = 0; i < g.groups; i++)
+        counts[t->reasons.group_of[g.first[i]]]++;
+    free_groups(&g);
+    return counts;
+}
+
+static bool count_reasons(struct sb_tally *t, const struct sb_report *r)
+{
+    t->reason_ops = count_in_reasons(t, r, reason_and_op_key);
+    t->reason_paths = count_in_reasons(t, r, reason_and_path_key);
+    return t->reason_ops != NULL && t->reason_paths != NULL;
+}
+
 /* ---- the ledger ---- */
 
 /* The lines of each absence group, less their target: what must be equal for targets to share one entry. */
@@ -267,7 +299,7 @@ bool sb_tally_make(struct sb_tally *t, const struct sb_report *r)
     if (!make_groups(&by_path, r, r->results, path_key))
         return false;
     const bool good = count_paths(t, r, &by_path) && order_failures(t, r, &by_path) &&
-                      make_groups(&t->reasons, r, r->results, reason_key) &&
+                      make_groups(&t->reasons, r, r->results, reason_key) && count_reasons(t, r) &&
                       make_groups(&t->absences, r, r->ledgers, absence_key) && join_targets(t, r) &&
                       sort_paths(t, r, &by_path);
     free_groups(&by_path);
@@ -281,6 +313,8 @@ void sb_tally_free(struct sb_tally *t)
     free(t->path);
     free(t->failure);
     free(t->shown_with);
+    free(t->reason_ops);
+    free(t->reason_paths);
     free_groups(&t->reasons);
     free_groups(&t->absences);
     memset(t, 0, sizeof *t);
@@ -321,6 +355,15 @@ static const char *word_of(int exit_status, int64_t passed)
     default:
         return "FAIL";
     }
+}
+
+/* The last line of defence against reading a run without a kernel as one. */
+static bool a_kernel_passed(const struct sb_report *r)
+{
+    for (int i = 0; i < r->results; i++)
+        if (sb_result_outcome(&r->result[i]) == SB_PASS && strcmp(r->result[i].device, "cpu") != 0)
+            return true;
+    return false;
 }
 
 static int64_t failed_in_ledger(const struct sb_report *r)
@@ -366,6 +409,10 @@ struct sb_conclusion sb_conclude(const struct sb_report *r, const struct sb_tall
     v.good = r->exit_status == 0 && !failed && t->count[SB_PASS] > 0;
     snprintf(v.line, sizeof v.line, "%s",
              r->verdict[0] != '\0' ? text_after_word(r->verdict, v.word) : "no text was given");
+    if (v.good && !a_kernel_passed(r)) {
+        v.word = "PASS on CPU only";
+        snprintf(v.line, sizeof v.line, "%s", text_after_word(r->verdict, v.word));
+    }
     snprintf(v.meaning, sizeof v.meaning, "exit %d: %s", r->exit_status, meaning_of(r->exit_status));
     if (r->exit_status == 0 && !v.good)
         contradict(&v, r, t);

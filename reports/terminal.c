@@ -206,6 +206,21 @@ static void write_table(struct sb_page *p, const struct sb_tally *t, bool colour
 
 /* ---- what was not executed ---- */
 
+/* "scale_pack tile", "2 paths of scale_pack", "10 paths of 5 ops". */
+static void reason_paths(struct sb_page *p, const struct sb_tally *t, int group, const struct sb_result *first)
+{
+    if (t->reason_paths[group] > 1)
+        sb_page_format(p, "%s paths of ", sb_count(t->reason_paths[group]).text);
+    if (t->reason_ops[group] > 1)
+        sb_page_format(p, "%s ops", sb_count(t->reason_ops[group]).text);
+    else
+        sb_page_shown(p, first->op, SIZE_MAX, SB_NEWLINE_SHOWN);
+    if (t->reason_paths[group] > 1)
+        return;
+    sb_page_text(p, " ");
+    sb_page_shown(p, first->variant, SIZE_MAX, SB_NEWLINE_SHOWN);
+}
+
 static void write_reasons(struct sb_page *p, const struct sb_report *r, const struct sb_tally *t, bool colour)
 {
     if (t->reasons.groups == 0)
@@ -219,9 +234,7 @@ static void write_reasons(struct sb_page *p, const struct sb_report *r, const st
         unpaint(p, colour);
         sb_page_cell(p, sb_count(t->reasons.size[g]).text, 7, true);
         sb_page_text(p, "  ");
-        sb_page_shown(p, first->op, SIZE_MAX, SB_NEWLINE_SHOWN);
-        sb_page_text(p, " ");
-        sb_page_shown(p, first->variant, SIZE_MAX, SB_NEWLINE_SHOWN);
+        reason_paths(p, t, g, first);
         sb_page_text(p, ": ");
         sb_page_shown(p, first->detail[0] != '\0' ? first->detail : "no reason was given", 300, SB_NEWLINE_SHOWN);
         sb_page_text(p, "\n");

@@ -27,7 +27,8 @@ static const struct sb_param_spec fake_params[] = {
      .max = 1 << 20,
      .help = "elements of a call made first"},
     {.name = "repeat", .kind = SB_PARAM_INT, .standard = "1", .min = 1, .max = 100, .help = "runs"},
-    {.name = "misalign", .kind = SB_PARAM_INT, .standard = "0", .min = 0, .max = 15, .help = "bytes past a boundary"},
+    {.name = "misalign", .kind = SB_PARAM_INT, .standard = "0", .min = 0, .max = 15, .help = "bytes src is off by"},
+    {.name = "misalign_out", .kind = SB_PARAM_INT, .standard = "0", .min = 0, .max = 12, .help = "bytes dst is off by"},
     {.name = "broken",
      .kind = SB_PARAM_ENUM,
      .standard = "none",
@@ -44,6 +45,7 @@ static const struct sb_case_row fake_cases[] = {
     {"n=0", SB_SMOKE, "no element"},
     {"n=16,reject=1", SB_STANDARD, "rejected"},
     {"n=20,after=500", SB_STANDARD, "a stale tail"},
+    {"n=3,reject=1", SB_ARGUMENTS, "refused for an argument"},
     {NULL, 0, NULL},
 };
 
@@ -105,6 +107,12 @@ static const char *fake_prelude(const struct sb_case *c, char *id, size_t size)
     return id;
 }
 
+/* src and dst, both the first of their kind. */
+static int fake_misalign(const struct sb_case *c, bool output, int index)
+{
+    return index == 0 ? (int)sb_case_int(c, output ? "misalign_out" : "misalign") : 0;
+}
+
 static const struct sb_op fake_op = {.name = "fake",
                                      .contract = "fake",
                                      .contract_version = 1,
@@ -116,7 +124,8 @@ static const struct sb_op fake_op = {.name = "fake",
                                      .generate = fake_generate,
                                      .reference = fake_reference,
                                      .relations = fake_relations,
-                                     .prelude = fake_prelude};
+                                     .prelude = fake_prelude,
+                                     .misalign = fake_misalign};
 
 /* ---- implementations ------------------------------------------------------------------------------ */
 
@@ -358,10 +367,12 @@ static struct sb_gpu_result fake_exits(const struct sb_gpu_call *call)
 
 static struct sb_gpu_result fake_misaligned(const struct sb_gpu_call *call)
 {
-    const int64_t past = (int64_t)((uintptr_t)sb_call_in(call, "src")->data % 16);
+    const int64_t in = (int64_t)((uintptr_t)sb_call_in(call, "src")->data % 16);
+    const int64_t out = (int64_t)((uintptr_t)sb_call_out(call, "dst")->data % 16);
+    const int64_t other = (int64_t)((uintptr_t)sb_call_out(call, "total")->data % 16);
     const struct sb_gpu_result r = fake_right(call);
-    if (past != sb_call_int(call, "misalign"))
-        *fake_view(call).total = -past;
+    if (in != sb_call_int(call, "misalign") || out != sb_call_int(call, "misalign_out") || other != 0)
+        *fake_view(call).total = -1 - in - out;
     return r;
 }
 

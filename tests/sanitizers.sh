@@ -10,6 +10,6 @@ build=$(cd "$3" && pwd)/sanitizers
 expect 0 "" cmake -S "$source" -B "$build" -DSAMEBITS_CUDA=OFF -DSAMEBITS_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DSAMEBITS_SCRIPT_TESTS=OFF -DBUILD_TESTING=ON
 expect 0 "" cmake --build "$build" --parallel 2
-expect 0 "" ctest --test-dir "$build" --no-tests=error --output-on-failure --timeout 600
+expect 0 "" ctest --test-dir "$build" --no-tests=error --output-on-failure
 expect 0 "PASS" "$build/samebits" check --suite smoke --device cpu
 finish

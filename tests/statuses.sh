@@ -35,6 +35,7 @@ expect 2 "" "$program" list --case '*no-such-case*'
 
 # check: what runs, what does not, and what that is worth.
 expect 0 "PASS" "$program" check --suite smoke --device cpu
+expect 0 "PASS" "$program" check --suite arguments --device cpu
 expect 0 "partial run" "$program" check --suite smoke --op scale_pack --device cpu
 expect 2 "nearest: smoke" "$program" check --suite smoky
 expect 2 "nearest" "$program" check --case 'e8m0_upcast/shape=256,semantics=shfit'
@@ -50,8 +51,8 @@ expect 3 "" "$program" check --suite smoke --device cpu --require gpu
 expect 3 "" "$program" check --suite smoke --device cpu --require 100000
 expect 3 "" "$program" check --suite smoke --device 63
 if ! $gpu; then
-    expect 3 "no GPU" "$program" check --suite smoke --device 0
-    expect 3 "no GPU" "$program" check --suite smoke --device all
+    expect 3 "--device 0: " "$program" check --suite smoke --device 0
+    expect 3 "--device all: " "$program" check --suite smoke --device all
     expect 3 "" "$program" check --suite smoke --variant mma_sync
     expect 0 "NOT RUN" "$program" check --suite smoke
 fi

@@ -157,11 +157,20 @@ static const struct refusal refusals[] = {
     {"scale_pack/N=1,cols=1,fill=256", "outside 0..255"},
     {"scale_pack/N=1,cols=1,R=-2", "outside -1.."},
     {"e8m0_upcast/shape=1,semantics=te,misalign=16", "outside 0..15"},
+    {"e8m0_upcast/shape=1,semantics=te,misalign_out=3", "multiples of 4 bytes"},
+    {"e8m0_upcast/shape=1,semantics=te,out_dtype=bf16,misalign_out=3", "multiples of 2 bytes"},
+    {"e8m0_upcast/shape=1,semantics=te,misalign_out=16", "outside 0..15"},
+    {"scale_pack/N=1,cols=128,carrier=i32x4,misalign=6", "multiples of 4 bytes"},
+    {"metadata_pack/N=1,topk=1,E=1,cols=128,carrier=i32,misalign=1", "multiples of 4 bytes"},
     {"topk_metadata/N=5,topk=2,E=8,counts=aligned", "counts_align"},
     {"topk_metadata/N=5,topk=2,E=8,counts=exact,counts_align=16", "counts=aligned"},
     {"topk_metadata/N=5,topk=2,E=3,route=ends_empty", "at least 4"},
     {"topk_metadata/N=5,topk=2,E=3,route=all_experts", "topk equal to E"},
     {"topk_metadata/N=5,topk=1,E=3,route=duplicate", "topk of at least 2"},
+    {"topk_metadata/N=5,topk=3,E=8,route=duplicate_nested", "topk of at least 4"},
+    {"topk_metadata/N=5,topk=4,E=3,route=duplicate_nested", "E of at least topk"},
+    {"topk_metadata/N=0,topk=4,E=8,route=duplicate_nested", "N of at least 1"},
+    {"topk_metadata/N=5,topk=1,E=8,route=duplicate_adjacent", "topk of at least 2"},
     {"topk_metadata/N=100,topk=2,E=3,route=exact_block", "a block"},
     {"topk_metadata/N=50,topk=2,E=3,after=50", "must exceed N"},
     {"topk_metadata/N=1000000000,topk=2,E=3", "smaller N"},
@@ -184,6 +193,9 @@ static const struct refusal refusals[] = {
     {"wgrad_varlen_k/M=8,N=8,E=2,counts=empty,tokens=3", "leaves no room"},
     {"wgrad_varlen_k/M=8,N=8,E=2,counts=1+2,break=gather_high", "needs a gather"},
     {"wgrad_varlen_k/M=8,N=8,E=1,counts=1,break=descending", "at least 2"},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=1,break=misaligned_main_grad", "accumulate=1"},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=1,in_place=1", "accumulate=1"},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=1,accumulate=1,in_place=1,out_dtype=bf16", "out_dtype=f32"},
     {"wgrad_varlen_k/M=8,N=8,E=2,counts=9999999999+2", "lengths"},
     {"wgrad_varlen_k/M=131072,N=131072,E=2,counts=1+2", "elements"},
     {"scale_pack/N=2000000000,cols=2000000000", "GiB"},
@@ -251,6 +263,21 @@ START_TEST(longest_id_fits_or_is_refused)
 }
 END_TEST
 
+START_TEST(lengths_are_written_in_one_way)
+{
+    int64_t value = -1;
+    ck_assert_str_eq(sb_read_length("0x7", 100, &value), "x7");
+    ck_assert_int_eq(value, 0);
+    ck_assert_str_eq(sb_read_length("100", 100, &value), "");
+    ck_assert_int_eq(value, 100);
+    ck_assert_str_eq(sb_read_length("9223372036854775807", INT64_MAX, &value), "");
+    ck_assert_int_eq(value, INT64_MAX);
+    const char *const refused[] = {"", "x", "+1", "-1", " 1", "01", "00", "101", "9223372036854775808"};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        ck_assert_msg(sb_read_length(refused[i], i < 8 ? 100 : INT64_MAX, &value) == NULL, "'%s'", refused[i]);
+}
+END_TEST
+
 /* ---- errors and distances ----------------------------------------------------------------------- */
 
 START_TEST(edit_distances)
@@ -308,6 +335,7 @@ static Suite *make_suite(void)
     TCase *refused = tcase_create("refused");
     tcase_add_loop_test(refused, bad_text_is_refused, 0, sizeof refusals / sizeof refusals[0]);
     tcase_add_test(refused, long_text_is_refused);
+    tcase_add_test(refused, lengths_are_written_in_one_way);
     tcase_add_test(refused, longest_id_fits_or_is_refused);
     suite_add_tcase(suite, refused);
     TCase *errors = tcase_create("errors");

@@ -46,7 +46,9 @@ START_TEST(rows_are_unique_and_have_reasons)
         ck_assert_uint_lt(strlen(row->reason), sizeof((struct sb_case){0}).reason);
         ck_assert_ptr_null(strpbrk(row->reason, "\n\t"));
         ck_assert_uint_ne(row->suites, 0);
-        ck_assert_uint_eq(row->suites & ~(unsigned)(SB_SMOKE | SB_STANDARD | SB_SEED), 0);
+        ck_assert_uint_eq(row->suites & ~(unsigned)(SB_SMOKE | SB_STANDARD | SB_SEED | SB_ARGUMENTS), 0);
+        if ((row->suites & SB_ARGUMENTS) != 0) /* apart from the rest */
+            ck_assert_uint_eq(row->suites, SB_ARGUMENTS);
         for (int j = 0; j < i; j++)
             ck_assert_str_ne(op->cases[j].call, row->call);
     }
@@ -177,13 +179,23 @@ START_TEST(e8m0_edges)
         snprintf(wanted, sizeof wanted, "dist=edges,semantics=%s", semantics[s]);
         require(op, SB_STANDARD, wanted);
     }
-    static const char *const standard[] = {"shape=scalar", "shape=1", "shape=0", "shape=0x32", "shape=3x0x4",
-                                           "shape=2x3x5x7", "shape=3x4x33", "history=updated", "history=reused",
-                                           "shape=5x32,row_stride=48", "shape=2x3x4x10,row_stride=16",
-                                           /* scale grids of public models */
-                                           "shape=56x160", "shape=18x160", "shape=160x9", "shape=128x40",
-                                           "shape=160x32", "shape=17x56", "shape=5x56", NULL};
+    static const char *const standard[] = {
+        "shape=scalar", "shape=1", "shape=0", "shape=0x32", "shape=3x0x4", "shape=2x3x5x7", "shape=3x4x33",
+        "history=updated", "history=reused", "shape=5x32,row_stride=48", "shape=2x3x4x10,row_stride=16",
+        /* scale grids of public models */
+        "shape=56x160", "shape=18x160", "shape=160x9", "shape=128x40", "shape=160x32", "shape=17x56", "shape=5x56",
+        "shape=32x8", "shape=128x8", "shape=12x56",
+        /* an output off its boundary, alone and together with the input */
+        "out_dtype=f32,misalign=0,misalign_out=4", "out_dtype=f32,misalign=0,misalign_out=8",
+        "out_dtype=f32,misalign=0,misalign_out=12", "out_dtype=bf16,misalign=0,misalign_out=2",
+        "out_dtype=bf16,misalign=0,misalign_out=4", "out_dtype=bf16,misalign=0,misalign_out=8",
+        "out_dtype=bf16,misalign=0,misalign_out=14", "out_dtype=f32,misalign=3,misalign_out=12",
+        "shape=19x35,row_stride=37,misalign_out=8", NULL};
     require_list(op, SB_STANDARD, standard);
+    require(op, SB_SMOKE, "misalign_out=4");
+    static const char *const arguments[] = {"shape=4x32,row_stride=16", "shape=2x3x8,row_stride=7",
+                                            "shape=0x32,row_stride=31", NULL};
+    require_list(op, SB_ARGUMENTS, arguments);
     for (int tail = 0; tail < 16; tail++) {
         char wanted[64];
         snprintf(wanted, sizeof wanted, "shape=%d", 4096 + tail);
@@ -215,9 +227,9 @@ START_TEST(topk_edges)
     const int blocks[] = {1, 2, 16, 32, 64, 128, 256, 1024};
     require_each(op, SB_STANDARD, "block=%d", blocks, 8);
     require_each(op, SB_STANDARD, "block=%d,order=slot", blocks, 8);
-    const int rows[] = {0,     1,     31,    33,    63,    65,    127,    129,     21725,  43434,
-                        43435, 43436, 65535, 65536, 65537, 86769, 130000, 2097151, 2097185};
-    require_each(op, SB_STANDARD, "N=%d", rows, 19);
+    const int rows[] = {0,     1,     31,    33,    63,    65,    127,   129,    21725,   43424,  43425,
+                        43434, 43435, 43436, 65535, 65536, 65537, 86769, 130000, 2097151, 2097185};
+    require_each(op, SB_STANDARD, "N=%d", rows, 21);
     static const char *const standard[] = {"route=none,order=expert",
                                            "route=none,order=slot",
                                            "route=ends_empty,order=slot",
@@ -237,11 +249,31 @@ START_TEST(topk_edges)
                                            "counts=wrong,route=duplicate",
                                            "prob=special,order=slot",
                                            "prob=special,route=holes",
+                                           "N=128,topk=8,E=16,prob=special,route=tail_invalid",
+                                           "route=duplicate_nested,topk=4",
+                                           "route=duplicate_nested,topk=8,order=slot,idx=i32",
+                                           "route=duplicate_adjacent,topk=4",
+                                           "route=duplicate_last,topk=8,E=64",
+                                           "N=130000,E=256,route=hot",
                                            "after=130000",
                                            "N=0,after=3000",
                                            "N=268435456,topk=8",
                                            NULL};
     require_list(op, SB_STANDARD, standard);
+    static const char *const arguments[] = {"topk=0",
+                                            "topk=33",
+                                            "E=0",
+                                            "E=1025",
+                                            "block=0",
+                                            "block=96",
+                                            "block=2048",
+                                            "counts_align=0",
+                                            "topk=33,E=1025",
+                                            "N=0,topk=33",
+                                            "N=268435456,topk=33",
+                                            "block=96,route=duplicate",
+                                            NULL};
+    require_list(op, SB_ARGUMENTS, arguments);
     const int slot = count_cases(op, SB_STANDARD, "order=slot"), all = count_cases(op, SB_STANDARD, "");
     ck_assert_int_gt(slot * 4, all); /* a good share for the second flavour */
     ck_assert_int_gt(count_cases(op, SB_STANDARD, "idx=i32") * 5, all);
@@ -293,8 +325,21 @@ START_TEST(scale_pack_edges)
                                            "cols=32768,R=65537",
                                            "N=262656,cols=8192",
                                            "fill=255",
+                                           "carrier=i32x4,cols=96,gather=outside",
+                                           "carrier=u8,cols=7168,misalign=1",
+                                           "carrier=u8,cols=7168,misalign=2",
+                                           "carrier=u8,cols=7168,misalign=4",
+                                           "carrier=i8,cols=7168,misalign=8",
+                                           "carrier=u8,cols=128,misalign=15",
+                                           "carrier=i32,misalign=4",
+                                           "carrier=i32x4,cols=7168,misalign=12",
+                                           "row_stride=1,col_stride=70,misalign=3",
                                            NULL};
     require_list(op, SB_STANDARD, standard);
+    require(op, SB_SMOKE, "carrier=u8,cols=7168,misalign=1");
+    static const char *const arguments[] = {
+        "cols=0", "N=0,cols=0", "N=7,R=5,gather=none", "cols=0,R=5", "R=5,cols=96,carrier=i32x4", NULL};
+    require_list(op, SB_ARGUMENTS, arguments);
 }
 END_TEST
 
@@ -339,8 +384,24 @@ START_TEST(metadata_pack_edges)
                                            "N=130000",
                                            "cols=2880",
                                            "cols=33",
+                                           "route=duplicate_last,topk=8,E=64",
+                                           "N=8191,topk=8,cols=32768",
+                                           "N=8193,topk=8,cols=32768",
+                                           "carrier=u8,cols=7168,misalign=1",
+                                           "carrier=i8,cols=7168,misalign=4",
+                                           "carrier=i32,misalign=8",
+                                           "carrier=i32x4,cols=7168,misalign=12",
+                                           "after=3000,misalign=6",
                                            NULL};
     require_list(op, SB_STANDARD, standard);
+    static const char *const arguments[] = {"cols=0",
+                                            "topk=33,cols=0",
+                                            "block=96,cols=128",
+                                            "block=96,cols=96,carrier=i32x4",
+                                            "N=268435456,cols=0",
+                                            "route=duplicate,cols=0",
+                                            NULL};
+    require_list(op, SB_ARGUMENTS, arguments);
 }
 END_TEST
 
@@ -376,6 +437,7 @@ START_TEST(wgrad_edges)
     static const char *const standard[] = {"counts=162+0+2577+446+0+83",
                                            "counts=162+0+2577+446+0+83,accumulate=1",
                                            "counts=150+64+0+200+0",
+                                           "counts=192+128+32",
                                            "counts=empty,first=0,tail=0",
                                            "counts=empty,tail=48",
                                            "counts=empty,accumulate=1,grad=special,out_dtype=f32",
@@ -404,21 +466,47 @@ START_TEST(wgrad_edges)
                                            "N=20",
                                            "ld_dy=28",
                                            "ld_x=25",
-                                           "M=4",
-                                           "ld_dy=16",
-                                           "ld_x=8",
-                                           "x_rows=29,gather=none",
                                            "x_rows=0",
+                                           "in_place=1,counts=0+35+0+18,grad=special",
+                                           "in_place=1,counts=empty,grad=special",
+                                           "in_place=1,M=136,N=72,gather=random",
+                                           "in_place=1,M=264,N=248",
+                                           "break=misaligned_dy,counts=empty",
+                                           "break=misaligned_dy,N=20",
+                                           "break=misaligned_dw,out_dtype=f32",
+                                           "break=misaligned_dw,out_dtype=bf16",
+                                           "break=misaligned_main_grad,accumulate=1",
                                            "M=2880",
                                            "N=2880",
                                            "M=7168",
                                            "N=7168",
                                            NULL};
     require_list(op, SB_STANDARD, standard);
-    static const char *const smoke[] = {
-        "accumulate=0,out_dtype=f32", "accumulate=1,out_dtype=bf16", "gather=random", "dist=tiny", "dist=cancel",
-        "break=descending",           "break=gather_high",           "M=12",          NULL};
+    static const char *const smoke[] = {"accumulate=0,out_dtype=f32",
+                                        "accumulate=1,out_dtype=bf16",
+                                        "gather=random",
+                                        "dist=tiny",
+                                        "dist=cancel",
+                                        "break=descending",
+                                        "break=gather_high",
+                                        "M=12",
+                                        "in_place=1",
+                                        "break=misaligned_dw",
+                                        NULL};
     require_list(op, SB_SMOKE, smoke);
+    static const char *const arguments[] = {"M=4",
+                                            "M=0",
+                                            "N=4",
+                                            "N=0",
+                                            "M=24,ld_dy=16",
+                                            "N=24,ld_x=8",
+                                            "x_rows=29,gather=none",
+                                            "tail=5,x_rows=30",
+                                            "M=4,N=4,x_rows=29",
+                                            "M=12,ld_dy=8",
+                                            "M=4,break=descending",
+                                            NULL};
+    require_list(op, SB_ARGUMENTS, arguments);
     require(op, SB_SEED, "E=8,counts=equal");
     require(op, SB_SEED, "E=8,counts=skewed");
     require(op, SB_SEED, "E=128,counts=skewed");

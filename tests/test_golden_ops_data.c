@@ -46,6 +46,8 @@ static bool is_quick(const struct sb_case *c)
     }
     if (c->op == &sb_op_scale_pack)
         return (sb_case_int(c, "R") + sb_case_int(c, "N")) * sb_case_int(c, "cols") < 100000000;
+    if (c->op == &sb_op_metadata_pack && sb_case_int(c, "N") * sb_case_int(c, "cols") > 10000000)
+        return sb_routing_oversized(c);
     return sb_routing_oversized(c) || sb_case_int(c, "N") <= 10000;
 }
 
@@ -367,6 +369,8 @@ START_TEST(a_case_is_rejected_exactly_where_its_reason_says_so)
         make(&c, &d);
         const bool said = strncmp(c.reason, "rejected:", 9) == 0;
         ck_assert_msg(said == (d.status.code != SB_OK), "%s: %s", c.id, sb_code_name((enum sb_code)d.status.code));
+        if (d.status.code == SB_BAD_ARGUMENT)
+            ck_assert_msg(c.suites == SB_ARGUMENTS, "%s: its arguments alone are wrong", c.id);
         for (int o = 0; o < sb_op_output_count(op); o++) {
             ck_assert_str_eq(d.out[o].name, op->outputs[o].name);
             ck_assert_int_eq(d.out[o].data == NULL, said);
@@ -377,6 +381,99 @@ START_TEST(a_case_is_rejected_exactly_where_its_reason_says_so)
         }
         sb_data_free(&d);
     }
+}
+END_TEST
+
+/* Takes the arrays away: whoever reads one now crashes. */
+START_TEST(arguments_alone_decide_in_their_suite)
+{
+    const struct sb_op *op = all_ops[_i];
+    int tried = 0;
+    for (int i = 0; op->cases[i].call != NULL; i++) {
+        struct sb_case c;
+        struct sb_data d;
+        struct sb_error err;
+        if ((op->cases[i].suites & SB_ARGUMENTS) == 0)
+            continue;
+        ck_assert(sb_case_from_row(&c, op, i, &err));
+        make(&c, &d);
+        const struct sb_status status = d.status;
+        ck_assert_msg(status.code == SB_BAD_ARGUMENT || status.code == SB_TOO_LARGE, "%s", c.id);
+        sb_tensors_free(d.in, SB_MAX_TENSORS);
+        sb_tensors_free(d.out, SB_MAX_TENSORS);
+        ck_assert(op->reference(&c, &d, &err));
+        ck_assert_mem_eq(&d.status, &status, sizeof status);
+        sb_data_free(&d);
+        tried++;
+    }
+    ck_assert_int_ge(tried, 3);
+}
+END_TEST
+
+struct misaligned {
+    const char *id;
+    bool output;
+    int index, bytes;
+};
+
+static const struct misaligned misaligned[] = {
+    {"e8m0_upcast/shape=9,semantics=te", false, 0, 0},
+    {"e8m0_upcast/shape=9,semantics=te,misalign=13", false, 0, 13},
+    {"e8m0_upcast/shape=9,semantics=te,misalign=13", true, 0, 0},
+    {"e8m0_upcast/shape=9,semantics=te,misalign_out=12", true, 0, 12},
+    {"e8m0_upcast/shape=9,semantics=te,misalign_out=12", false, 0, 0},
+    {"e8m0_upcast/shape=9,semantics=te,out_dtype=bf16,misalign_out=14", true, 0, 14},
+    {"scale_pack/N=9,cols=64,gather=random,misalign=3", false, 0, 3},
+    {"scale_pack/N=9,cols=64,gather=random,misalign=3", false, 1, 0},
+    {"scale_pack/N=9,cols=64,gather=random,misalign=3", true, 0, 0},
+    {"metadata_pack/N=9,topk=2,E=4,cols=64,carrier=i32,misalign=8", false, 3, 8},
+    {"metadata_pack/N=9,topk=2,E=4,cols=64,carrier=i32,misalign=8", false, 0, 0},
+    {"metadata_pack/N=9,topk=2,E=4,cols=64,carrier=i32,misalign=8", true, 3, 0},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=4", false, 0, 0},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=4,break=misaligned_dy", false, 0, 8},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=4,break=misaligned_dy", false, 1, 0},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=4,break=misaligned_x", false, 1, 8},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=4,break=misaligned_dw", true, 0, 8},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=4,break=misaligned_dw", false, 0, 0},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=4,accumulate=1,break=misaligned_main_grad", false, 4, 8},
+    {"wgrad_varlen_k/M=8,N=8,E=1,counts=4,accumulate=1,break=misaligned_main_grad", true, 0, 0},
+};
+
+START_TEST(the_misaligned_tensor_is_the_one_named)
+{
+    const struct misaligned *m = &misaligned[_i];
+    const struct sb_case c = parse(m->id);
+    ck_assert_int_eq(c.op->misalign(&c, m->output, m->index), m->bytes);
+}
+END_TEST
+
+/* Implementations are given these as numbers. */
+START_TEST(numbers_of_scenarios_stay)
+{
+    struct sb_case c = parse("e8m0_upcast/shape=1,semantics=te,history=updated");
+    ck_assert_int_eq(sb_case_int(&c, "history"), 1);
+    c = parse("e8m0_upcast/shape=1,semantics=te,history=reused");
+    ck_assert_int_eq(sb_case_int(&c, "history"), 2);
+    c = parse("wgrad_varlen_k/M=8,N=8,E=1,counts=4,accumulate=1,in_place=1");
+    ck_assert_int_eq(sb_case_int(&c, "in_place"), 1);
+}
+END_TEST
+
+START_TEST(where_dw_lies_does_not_change_it)
+{
+    struct sb_case c = parse("wgrad_varlen_k/M=16,N=16,E=4,counts=0+35+0+18,accumulate=1,in_place=1,grad=special");
+    struct sb_data a, b;
+    struct sb_error err;
+    make(&c, &a);
+    make_inputs(&c, &b);
+    for (int i = 0; c.op->params[i].name != NULL; i++)
+        if (strcmp(c.op->params[i].name, "in_place") == 0)
+            c.param[i].value = 0;
+    ck_assert(c.op->reference(&c, &b, &err));
+    ck_assert_int_eq(a.status.code, SB_OK);
+    ck_assert_mem_eq(a.out[0].data, b.out[0].data, sb_tensor_span_bytes(&a.out[0]));
+    sb_data_free(&a);
+    sb_data_free(&b);
 }
 END_TEST
 
@@ -395,6 +492,12 @@ static const struct verdict verdicts[] = {
     {"topk_metadata/N=128,topk=8,E=8,counts=short", SB_COUNT_MISMATCH, {7, 127, 128}},
     {"topk_metadata/N=333,topk=8,E=64,route=duplicate_last", SB_DUPLICATE_EXPERT, {332, 0, 7}},
     {"topk_metadata/N=1,topk=2,E=1,route=duplicate", SB_DUPLICATE_EXPERT, {0, 0, 1}},
+    {"topk_metadata/N=65,topk=4,E=100,route=duplicate_nested", SB_DUPLICATE_EXPERT, {32, 0, 3}},
+    {"topk_metadata/N=65,topk=4,E=100,order=slot,route=duplicate_nested", SB_DUPLICATE_EXPERT, {32, 0, 3}},
+    {"topk_metadata/N=333,topk=8,E=64,idx=i32,order=slot,route=duplicate_nested", SB_DUPLICATE_EXPERT, {166, 0, 7}},
+    {"topk_metadata/N=65,topk=4,E=100,route=duplicate_adjacent", SB_DUPLICATE_EXPERT, {32, 1, 2}},
+    {"topk_metadata/N=10,topk=33,E=1025", SB_BAD_ARGUMENT, {2, 33, 0}},
+    {"topk_metadata/N=268435456,topk=33,E=8", SB_BAD_ARGUMENT, {2, 33, 0}},
     {"topk_metadata/N=10,topk=33,E=64", SB_BAD_ARGUMENT, {2, 33, 0}},
     {"topk_metadata/N=10,topk=4,E=1025", SB_BAD_ARGUMENT, {3, 1025, 0}},
     {"topk_metadata/N=10,topk=4,E=8,block=96", SB_BAD_ARGUMENT, {4, 96, 0}},
@@ -405,6 +508,9 @@ static const struct verdict verdicts[] = {
     {"scale_pack/N=50,cols=128,R=1000,carrier=i8,gather=outside_last", SB_GATHER_RANGE, {999, 50, 50}},
     {"scale_pack/N=0,cols=64,R=4,gather=row0", SB_GATHER_RANGE, {0, 0, 0}},
     {"scale_pack/N=20,cols=2880,carrier=i32x4", SB_CARRIER_WIDTH, {90, 4, 0}},
+    {"scale_pack/N=20,cols=1,carrier=i32x4", SB_CARRIER_WIDTH, {1, 4, 0}},
+    {"scale_pack/N=50,cols=96,R=60,carrier=i32x4,gather=outside", SB_CARRIER_WIDTH, {3, 4, 0}},
+    {"scale_pack/N=7,cols=96,R=5,carrier=i32x4", SB_BAD_ARGUMENT, {5, 5, 0}},
     {"scale_pack/N=7,cols=64,R=5", SB_BAD_ARGUMENT, {5, 5, 0}},
     {"scale_pack/N=20,cols=0", SB_BAD_ARGUMENT, {2, 0, 0}},
     {"metadata_pack/N=20,topk=4,E=8,cols=96,carrier=i32x4", SB_CARRIER_WIDTH, {3, 4, 0}},
@@ -417,6 +523,16 @@ static const struct verdict verdicts[] = {
     {"wgrad_varlen_k/M=24,N=24,E=3,counts=10+20+30,first=4,tail=9,gather=random,break=gather_negative",
      SB_GATHER_RANGE,
      {34, -1, 73}},
+    {"metadata_pack/N=20,topk=33,E=64,cols=0", SB_BAD_ARGUMENT, {2, 33, 0}},
+    {"metadata_pack/N=268435456,topk=8,E=8,cols=0", SB_TOO_LARGE, {INT64_C(1) << 31, INT32_MAX, 0}},
+    {"wgrad_varlen_k/M=24,N=24,E=2,counts=10+20,break=misaligned_dy", SB_ALIGNMENT, {5, 8, 16}},
+    {"wgrad_varlen_k/M=24,N=24,E=2,counts=empty,break=misaligned_dy", SB_ALIGNMENT, {5, 8, 16}},
+    {"wgrad_varlen_k/M=24,N=24,E=2,counts=10+20,gather=random,break=misaligned_x", SB_ALIGNMENT, {6, 8, 16}},
+    {"wgrad_varlen_k/M=24,N=24,E=2,counts=10+20,out_dtype=bf16,break=misaligned_dw", SB_ALIGNMENT, {7, 8, 16}},
+    {"wgrad_varlen_k/M=24,N=24,E=2,counts=10+20,accumulate=1,break=misaligned_main_grad", SB_ALIGNMENT, {8, 8, 16}},
+    {"wgrad_varlen_k/M=24,N=20,E=2,counts=10+20,break=misaligned_dy", SB_ALIGNMENT, {2, 20, 8}},
+    {"wgrad_varlen_k/M=12,N=24,E=2,counts=10+20,ld_dy=8", SB_BAD_ARGUMENT, {6, 8, 0}},
+    {"wgrad_varlen_k/M=24,N=24,E=2,counts=10+20,tail=5,x_rows=30", SB_BAD_ARGUMENT, {2, 30, 0}},
     {"wgrad_varlen_k/M=12,N=24,E=2,counts=10+20", SB_ALIGNMENT, {1, 12, 8}},
     {"wgrad_varlen_k/M=24,N=20,E=2,counts=10+20", SB_ALIGNMENT, {2, 20, 8}},
     {"wgrad_varlen_k/M=24,N=24,E=2,counts=10+20,ld_dy=28", SB_ALIGNMENT, {3, 28, 8}},
@@ -630,6 +746,10 @@ static Suite *make_suite(void)
     suite_add_tcase(suite, layout);
     TCase *status = tcase_create("status");
     tcase_add_loop_test(status, a_case_is_rejected_exactly_where_its_reason_says_so, 0, 5);
+    tcase_add_loop_test(status, arguments_alone_decide_in_their_suite, 0, 5);
+    tcase_add_loop_test(status, the_misaligned_tensor_is_the_one_named, 0, sizeof misaligned / sizeof misaligned[0]);
+    tcase_add_test(status, numbers_of_scenarios_stay);
+    tcase_add_test(status, where_dw_lies_does_not_change_it);
     tcase_add_loop_test(status, a_rejection_names_its_place, 0, sizeof verdicts / sizeof verdicts[0]);
     tcase_add_test(status, a_rejected_call_describes_its_largest_outputs);
     tcase_add_test(status, invalid_ids_are_counted);

@@ -268,6 +268,18 @@ START_TEST(duplicates_stand_where_they_are_said_to)
         ck_assert_int_eq(repeats_in_row(&r, row) > 0, row == 332);
     ck_assert_int_eq(id_at(&r, 332, 0), id_at(&r, 332, 7));
     sb_data_free(&r.d);
+    draw(&r, "N=65,topk=6,E=100,route=duplicate_nested");
+    for (int64_t row = 0; row < r.n; row++)
+        ck_assert_int_eq(repeats_in_row(&r, row), row == 32 ? 2 : 0);
+    ck_assert_int_eq(id_at(&r, 32, 0), id_at(&r, 32, 5));
+    ck_assert_int_eq(id_at(&r, 32, 1), id_at(&r, 32, 2));
+    ck_assert_int_gt(id_at(&r, 32, 0), id_at(&r, 32, 1)); /* a search by expert meets the inner pair first */
+    sb_data_free(&r.d);
+    draw(&r, "N=65,topk=6,E=100,route=duplicate_adjacent");
+    for (int64_t row = 0; row < r.n; row++)
+        ck_assert_int_eq(repeats_in_row(&r, row), row == 32);
+    ck_assert_int_eq(id_at(&r, 32, 2), id_at(&r, 32, 3));
+    sb_data_free(&r.d);
 }
 END_TEST
 

@@ -276,6 +276,19 @@ static hid_t open_to_edit(const char *path)
     return file;
 }
 
+enum { WRITTEN_AT_MOST = 1 << 20 }; /* elements; larger shapes stay empty claims */
+
+static void write_zeros(hid_t dataset, hid_t type, hid_t space)
+{
+    const hssize_t count = H5Sget_simple_extent_npoints(space);
+    if (count <= 0 || count > WRITTEN_AT_MOST)
+        return;
+    void *zeros = calloc((size_t)count, H5Tget_size(type));
+    ck_assert_ptr_nonnull(zeros);
+    ck_assert_int_ge(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros), 0);
+    free(zeros);
+}
+
 static void put_dataset(hid_t file, const char *name, hid_t type, int rank, const hsize_t *shape, const char *dtype,
                         const char *sha256)
 {
@@ -283,6 +296,7 @@ static void put_dataset(hid_t file, const char *name, hid_t type, int rank, cons
     const hid_t space = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, shape, NULL);
     const hid_t ds = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     ck_assert_int_ge(ds, 0);
+    write_zeros(ds, type, space);
     if (dtype != NULL)
         ck_assert(sb_h5_put_text(ds, "dtype", dtype));
     if (sha256 != NULL)
@@ -539,7 +553,8 @@ START_TEST(candidate_outputs)
     H5Fclose(file);
     struct sb_tensor out[SB_MAX_TENSORS];
     struct sb_error err = {0};
-    ck_assert_msg(sb_store_read_outputs(path, &fake_op, out, &err), "%s", err.text);
+    struct sb_candidate_faults faults;
+    ck_assert_msg(sb_store_read_outputs(path, &fake_op, out, &faults, &err), "%s", err.text);
     ck_assert_ptr_nonnull(out[FAKE_SUMS].data);
     ck_assert_int_eq(out[FAKE_SUMS].dtype, SB_F32);
     ck_assert_int_eq(out[FAKE_SUMS].shape[0], 5);
@@ -547,6 +562,29 @@ START_TEST(candidate_outputs)
     ck_assert_ptr_null(out[FAKE_SIGNED].data);
     ck_assert_ptr_null(out[FAKE_TOTAL].data);
     sb_tensors_free(out, 5);
+}
+END_TEST
+
+/* An output that nobody wrote reads as zeros, and one behind a link may be the golden's own: neither is a result. */
+START_TEST(candidates_without_elements_of_their_own)
+{
+    const char *golden = write_case("fake/N=5,cols=3", "a.h5"), *path = fake_path("candidate.h5");
+    const hid_t file = new_candidate(path);
+    H5Gclose(H5Gcreate2(file, "outputs", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    if (_i == 0) {
+        const hsize_t extent = 5;
+        const hid_t space = H5Screate_simple(1, &extent, NULL);
+        H5Dclose(H5Dcreate2(file, "outputs/sums", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        H5Sclose(space);
+    } else {
+        ck_assert_int_ge(H5Lcreate_external(golden, "/outputs/sums", file, "outputs/sums", H5P_DEFAULT, H5P_DEFAULT), 0);
+    }
+    H5Fclose(file);
+    struct sb_tensor out[SB_MAX_TENSORS];
+    struct sb_error err = {0};
+    struct sb_candidate_faults faults;
+    ck_assert(!sb_store_read_outputs(path, &fake_op, out, &faults, &err));
+    fake_says(err.text, "outputs/sums", _i == 0 ? "ever written" : "another file");
 }
 END_TEST
 
@@ -562,13 +600,26 @@ START_TEST(candidate_faults)
         put_dataset(file, "outputs/sums", H5T_IEEE_F64LE, 1, (hsize_t[]){5}, NULL, NULL);
     if (_i == 3) /* never written: the file is small */
         put_dataset(file, "outputs/sums", H5T_IEEE_F32LE, 1, (hsize_t[]){1ULL << 33}, NULL, NULL);
+    if (_i == 4)
+        put_dataset(file, "outputs/sums", H5T_STD_I32BE, 1, (hsize_t[]){5}, NULL, NULL);
+    if (_i == 5)
+        put_dataset(file, "outputs/sums", H5T_IEEE_F32LE, 5, (hsize_t[]){1, 1, 1, 1, 1}, NULL, NULL);
     H5Fclose(file);
-    static const char *const about[] = {"no group /outputs", "outputs/summs", "outputs/sums: wrong dtype",
-                                        "claims more elements than the file can hold"};
+    static const char *const text[] = {"no group /outputs", "outputs/summs is no output", "", NULL, "", ""};
+    static const char *const type[] = {"", "", "float64", NULL, "big-endian int32", "an array of 5 axes"};
     struct sb_tensor out[SB_MAX_TENSORS];
     struct sb_error err = {0};
-    ck_assert(!sb_store_read_outputs(path, &fake_op, out, &err));
-    fake_says(err.text, path, about[_i]);
+    struct sb_candidate_faults faults;
+    if (text[_i] == NULL) {
+        ck_assert(!sb_store_read_outputs(path, &fake_op, out, &faults, &err));
+        fake_says(err.text, path, "claims more elements than the file can hold");
+        return;
+    }
+    ck_assert_msg(sb_store_read_outputs(path, &fake_op, out, &faults, &err), "%s", err.text);
+    ck_assert_msg(strstr(faults.text, text[_i]) != NULL && (faults.text[0] == '\0') == (text[_i][0] == '\0'), "%s",
+                  faults.text);
+    ck_assert_str_eq(faults.type[FAKE_SUMS], type[_i]);
+    ck_assert_ptr_null(out[FAKE_SUMS].data);
 }
 END_TEST
 
@@ -576,8 +627,9 @@ START_TEST(golden_file_as_candidate)
 {
     struct sb_tensor out[SB_MAX_TENSORS];
     struct sb_error err = {0};
+    struct sb_candidate_faults faults;
     const char *path = write_case("fake/N=5,cols=3", "a.h5");
-    ck_assert_msg(sb_store_read_outputs(path, &fake_op, out, &err), "%s", err.text);
+    ck_assert_msg(sb_store_read_outputs(path, &fake_op, out, &faults, &err), "%s", err.text);
     for (int i = 0; i < 5; i++)
         ck_assert_ptr_nonnull(out[i].data);
     ck_assert_int_eq(*(int64_t *)out[FAKE_TOTAL].data, 15);
@@ -611,7 +663,8 @@ static Suite *make_suite(void)
     tcase_add_test(t, full_disk);
     tcase_add_test(t, incomplete_data_is_not_stored);
     tcase_add_test(t, candidate_outputs);
-    tcase_add_loop_test(t, candidate_faults, 0, 4);
+    tcase_add_loop_test(t, candidates_without_elements_of_their_own, 0, 2);
+    tcase_add_loop_test(t, candidate_faults, 0, 6);
     tcase_add_test(t, golden_file_as_candidate);
     suite_add_tcase(s, t);
     return s;

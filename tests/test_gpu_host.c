@@ -72,12 +72,14 @@ static struct sb_tensor matrix(int64_t rows, int64_t cols)
     return (struct sb_tensor){.name = "scale", .dtype = SB_E8M0, .rank = 2, .shape = {rows, cols}};
 }
 
+enum { HISTORIES = 3 }; /* fresh, updated, reused */
+
 enum upcast_form { UPCAST_FUSED, UPCAST_TWO_PASS, UPCAST_HOISTED, UPCAST_FORMS };
 
 static struct sb_gpu_result run_upcast(enum upcast_form form, const struct sb_tensor *scale, int semantics,
-                                       enum sb_dtype out_dtype)
+                                       enum sb_dtype out_dtype, int history)
 {
-    const struct sb_scalar scalar[] = {{"semantics", semantics}, {"history", 0}};
+    const struct sb_scalar scalar[] = {{"semantics", semantics}, {"history", history}};
     const struct sb_tensor out = {.name = "out", .dtype = out_dtype, .rank = 1, .shape = {sb_tensor_count(scale)}};
     const struct sb_gpu_call call = {
         .in = scale, .n_in = 1, .out = &out, .n_out = 1, .scalar = scalar, .n_scalar = 2, .workspace_bytes = SIZE_MAX};
@@ -119,8 +121,10 @@ START_TEST(upcast_rejects_what_the_reference_rejects)
         {&all_wrong, 9, SB_U8},
     };
     for (int i = 0; i < COUNT(cases); i++)
-        assert_rejected(run_upcast((enum upcast_form)_i, cases[i].scale, cases[i].semantics, cases[i].out_dtype),
-                        reference_upcast(cases[i].scale, cases[i].semantics, cases[i].out_dtype), launches);
+        for (int history = 0; history < HISTORIES; history++)
+            assert_rejected(
+                run_upcast((enum upcast_form)_i, cases[i].scale, cases[i].semantics, cases[i].out_dtype, history),
+                reference_upcast(cases[i].scale, cases[i].semantics, cases[i].out_dtype), launches);
 }
 END_TEST
 
@@ -161,7 +165,22 @@ START_TEST(hoisted_workspace_holds_the_copy_and_what_history_needs)
         ck_assert_uint_ge(sb_workspace_e8m0_upcast_hoisted(&call), 1800 + 900 + 15);
     }
     assert_invalid(sb_run_e8m0_upcast_hoisted(&call), sb_gpu_launches());
-    ck_assert_uint_eq(sb_workspace_e8m0_upcast_fused(&call), 0);
+}
+END_TEST
+
+/* The tensor that lived at the address before has the other output type, and an element in any case. */
+START_TEST(hoisted_workspace_holds_the_predecessor)
+{
+    const struct sb_tensor scales[] = {matrix(100, 9), matrix(0, 9)};
+    const size_t copy[] = {3600, 4}, content[] = {900, 1};
+    for (int i = 0; i < COUNT(scales); i++) {
+        const struct sb_tensor out = vector_of("out", SB_BF16, sb_tensor_count(&scales[i]), NULL);
+        const struct sb_scalar scalar[] = {{"semantics", SB_E8M0_TE}, {"history", 2}};
+        const struct sb_gpu_call call = {
+            .in = &scales[i], .n_in = 1, .out = &out, .n_out = 1, .scalar = scalar, .n_scalar = 2};
+        ck_assert_uint_ge(sb_workspace_e8m0_upcast_hoisted(&call), copy[i] + 15 + content[i]);
+        ck_assert_uint_lt(sb_workspace_e8m0_upcast_hoisted(&call), copy[i] + 15 + content[i] + 256);
+    }
 }
 END_TEST
 
@@ -363,13 +382,15 @@ static const struct sb_scale_pack_args bad_scales[] = {
     {NULL, SB_CARRIER_U8, -1, 96, 3, 1, NULL, -1, 1},
     {NULL, SB_CARRIER_U8, 100, 0, 3, 1, NULL, 100, 1},
     {NULL, SB_CARRIER_U8, 100, 96, -1, 1, NULL, 100, 1},
+    {NULL, SB_CARRIER_U8, 100, 96, 0, 1, NULL, 100, 1},
     {NULL, SB_CARRIER_U8, 100, 96, 3, 0, NULL, 100, 1},
     {NULL, SB_CARRIER_COUNT, 100, 96, 3, 1, NULL, 100, 1},
-    {NULL, SB_CARRIER_I32X4, 100, 96, 3, 1, NULL, 100, 1}, /* three scales a row do not fill words */
-    {NULL, SB_CARRIER_U8, 100, 96, 3, 1, NULL, 101, 1},    /* r is not n, without gather */
+    {NULL, SB_CARRIER_I32X4, 100, 96, 0, 1, NULL, 100, 1}, /* three scales a row do not fill words */
+    {NULL, SB_CARRIER_U8, 100, INT64_MAX, 3, 1, (const int32_t *)0x1000, 100, 1},
+    {NULL, SB_CARRIER_U8, 100, 96, 3, 1, NULL, 101, 1}, /* r is not n, without gather */
     {NULL, SB_CARRIER_U8, 100, 96, 3, 1, (const int32_t *)0x1000, -1, 1},
 };
-enum { BAD_WITHOUT_ROWS = 6 }; /* those in front are bad whatever r and gather are */
+enum { BAD_WITHOUT_ROWS = 8 }; /* those in front are bad whatever r and gather are */
 
 START_TEST(scale_pack_rejects_what_the_reference_rejects)
 {
@@ -433,9 +454,6 @@ START_TEST(scale_pack_adapters_reject_too)
     const int64_t launches = sb_gpu_launches();
     struct sb_gpu_result (*const run[])(const struct sb_gpu_call *) = {
         sb_run_scale_pack_gather, sb_run_scale_pack_tile, sb_run_scale_pack_scatter, sb_run_scale_pack_rowmajor};
-    size_t (*const workspace[])(const struct sb_gpu_call *) = {
-        sb_workspace_scale_pack_gather, sb_workspace_scale_pack_tile, sb_workspace_scale_pack_scatter,
-        sb_workspace_scale_pack_rowmajor};
     struct sb_tensor in[] = {{.name = "raw", .dtype = SB_U8, .rank = 2, .shape = {10, 3}, .data = address(0x1000)},
                              vector_of("gather", SB_I32, 0, NULL)};
     const struct sb_tensor out = {.name = "packed", .dtype = SB_U8, .rank = 2, .shape = {1, 511}};
@@ -445,13 +463,12 @@ START_TEST(scale_pack_adapters_reject_too)
     for (int form = 0; form < COUNT(run); form++) {
         scalar[2].value = -1; /* N rows */
         assert_rejected(run[form](&call), sb_reject(SB_TOO_LARGE, 512, 511, 0), launches);
-        ck_assert_uint_eq(workspace[form](&call), 0);
         scalar[2].value = 11; /* but no gather */
         assert_rejected(run[form](&call), sb_reject(SB_BAD_ARGUMENT, 5, 11, 0), launches);
-        in[1].data = address(0x2000);
-        ck_assert_uint_gt(workspace[form](&call), 0);
-        in[1].data = NULL;
     }
+    ck_assert_uint_eq(sb_workspace_scale_pack(&call), 0);
+    in[1].data = address(0x2000);
+    ck_assert_uint_gt(sb_workspace_scale_pack(&call), 0);
 }
 END_TEST
 
@@ -517,6 +534,73 @@ START_TEST(wgrad_rejects_what_the_reference_rejects)
 }
 END_TEST
 
+/* One call of the adapter. dw and main_grad are host memory here: no copy may reach them. */
+struct wgrad_call {
+    struct sb_tensor in[5], out;
+    struct sb_scalar in_place;
+    struct sb_gpu_call call;
+};
+
+static void make_wgrad_call(struct wgrad_call *w, int64_t M, int64_t N, int64_t E, void *main_grad, void *dw)
+{
+    const struct sb_tensor in[] = {
+        {.name = "dy", .dtype = SB_BF16, .rank = 2, .shape = {64, M}, .data = address(0x1000)},
+        {.name = "x", .dtype = SB_BF16, .rank = 2, .shape = {64, N}, .data = address(0x2000)},
+        vector_of("cu_seqlens", SB_I32, E + 1, address(0x3000)),
+        vector_of("x_gather_idx", SB_I32, 0, NULL),
+        {.name = "main_grad", .dtype = SB_F32, .rank = 3, .shape = {E, M, N}, .data = main_grad},
+    };
+    memcpy(w->in, in, sizeof in);
+    w->out = (struct sb_tensor){.name = "dw", .dtype = SB_F32, .rank = 3, .shape = {E, M, N}, .data = dw};
+    w->in_place = (struct sb_scalar){"in_place", 1};
+    w->call = (struct sb_gpu_call){
+        .in = w->in, .n_in = COUNT(in), .out = &w->out, .n_out = 1, .scalar = &w->in_place, .n_scalar = 1};
+}
+
+START_TEST(wgrad_in_place_copies_nothing_for_a_rejected_call)
+{
+    const int64_t launches = sb_gpu_launches();
+    _Alignas(16) static uint32_t grad[8 * 8 + 4], dw[8 * 8 + 4];
+    struct wgrad_call w;
+    memset(grad, 0x11, sizeof grad);
+    memset(dw, 0xA5, sizeof dw);
+    make_wgrad_call(&w, 8, 4, 1, grad, dw);
+    assert_rejected(sb_run_wgrad_varlen_k_mma_sync(&w.call), sb_reject(SB_BAD_ARGUMENT, 4, 4, 0), launches);
+    make_wgrad_call(&w, 8, 8, 1, grad, dw + 1);
+    assert_rejected(sb_run_wgrad_varlen_k_mma_sync(&w.call), sb_reject(SB_ALIGNMENT, 7, 4, 16), launches);
+    make_wgrad_call(&w, 8, 8, 1, grad + 2, dw); /* main_grad's own address counts, wherever it goes */
+    assert_rejected(sb_run_wgrad_varlen_k_mma_sync(&w.call), sb_reject(SB_ALIGNMENT, 8, 8, 16), launches);
+    make_wgrad_call(&w, 8, 8, INT64_C(1) << 40, grad, dw); /* more tiles than a grid holds */
+    assert_rejected(sb_run_wgrad_varlen_k_mma_sync(&w.call), sb_reject(SB_TOO_LARGE, INT64_C(1) << 40, INT32_MAX, 0),
+                    launches);
+    for (int i = 0; i < COUNT(dw); i++)
+        ck_assert_uint_eq(dw[i], 0xA5A5A5A5u);
+}
+END_TEST
+
+START_TEST(wgrad_in_place_wants_a_gradient_of_the_same_type)
+{
+    const int64_t launches = sb_gpu_launches();
+    struct wgrad_call w;
+    make_wgrad_call(&w, 8, 8, 1, NULL, address(0x4000));
+    assert_invalid(sb_run_wgrad_varlen_k_mma_sync(&w.call), launches);
+    make_wgrad_call(&w, 8, 8, 1, address(0x5000), address(0x4000));
+    w.out.dtype = SB_BF16;
+    assert_invalid(sb_run_wgrad_varlen_k_mma_sync(&w.call), launches);
+}
+END_TEST
+
+/* Tensor cores before Hopper compute another dot product. */
+START_TEST(wgrad_refuses_other_tensor_cores)
+{
+    const int other[] = {75, 80, 86, 87, 89}, same[] = {90, 100, 103, 120, 121};
+    for (int i = 0; i < COUNT(other); i++)
+        ck_assert_ptr_nonnull(sb_cannot_wgrad_varlen_k_mma_sync(NULL, other[i]));
+    for (int i = 0; i < COUNT(same); i++)
+        ck_assert_ptr_null(sb_cannot_wgrad_varlen_k_mma_sync(NULL, same[i]));
+}
+END_TEST
+
 /* ---- without a GPU -------------------------------------------------------------------------------------------- */
 
 /* A call that is right but cannot run must come back as an error and not as done. */
@@ -548,6 +632,7 @@ static Suite *make_suite(void)
     tcase_add_test(e8m0, an_empty_upcast_launches_nothing);
     tcase_add_test(e8m0, two_pass_widens_in_place_or_in_the_workspace);
     tcase_add_test(e8m0, hoisted_workspace_holds_the_copy_and_what_history_needs);
+    tcase_add_test(e8m0, hoisted_workspace_holds_the_predecessor);
     tcase_add_test(e8m0, a_hoisted_copy_is_served_only_while_current);
     tcase_add_test(e8m0, a_reused_address_starts_without_a_copy);
     tcase_add_test(e8m0, a_cache_needs_room_and_good_arguments);
@@ -576,6 +661,9 @@ static Suite *make_suite(void)
 
     TCase *rest = tcase_create("device");
     tcase_add_test(rest, wgrad_rejects_what_the_reference_rejects);
+    tcase_add_test(rest, wgrad_in_place_copies_nothing_for_a_rejected_call);
+    tcase_add_test(rest, wgrad_in_place_wants_a_gradient_of_the_same_type);
+    tcase_add_test(rest, wgrad_refuses_other_tensor_cores);
     tcase_add_test(rest, a_call_without_a_gpu_is_an_error);
     suite_add_tcase(suite, rest);
     return suite;

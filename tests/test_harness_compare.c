@@ -70,7 +70,7 @@ START_TEST(last_element)
     const struct sb_tensor e = tensor("x_gather_idx", SB_I32, 1, 1000, 0, 0, a),
                            x = tensor("x_gather_idx", SB_I32, 1, 1000, 0, 0, b);
     const struct sb_difference d = differ(&e, &x, NULL);
-    ASSERT_HAS(d.text, "x_gather_idx: 1 of 1000 elements differ (0.1%)");
+    ASSERT_HAS(d.text, "x_gather_idx: 1 of 1,000 elements differ (0.1 %)");
     ASSERT_HAS(d.pattern, "one element, the last");
     ck_assert_str_eq(d.sample[0].index, "[999]");
     ck_assert_str_eq(d.sample[0].expected, "0x00000000 (0)");

@@ -168,6 +168,11 @@ START_TEST(refusals)
 {
     refused(&plain, "plain --bogus", "--bogus: unknown option");
     refused(&plain, "plain -x", "-x: unknown option");
+    refused(&plain, "plain --json -xy", "-x: unknown option");
+    refused(&plain, "plain --suite ,", "is empty");
+    refused(&plain, "plain --suite a,,b", "is empty");
+    refused(&plain, "plain --suite a,", "is empty");
+    refused(&plain, "plain --suite ,a", "is empty");
     refused(&plain, "plain --suite", "--suite needs a value");
     refused(&plain, "plain --json=yes", "takes no value");
     refused(&plain, "plain stray", "stray argument 'stray'");
@@ -207,6 +212,13 @@ START_TEST(words)
     ck_assert_str_eq(sb_shell_quote("op/n=1,m=2+3", quoted, sizeof quoted), "op/n=1,m=2+3");
     ck_assert_str_eq(sb_shell_quote("a*'b", quoted, sizeof quoted), "'a*'\\''b'");
     ck_assert_str_eq(sb_shell_quote("", quoted, sizeof quoted), "''");
+    char tight[8];
+    ck_assert_str_eq(sb_shell_quote("a b c", tight, sizeof tight), "'a b c'");
+    ck_assert_ptr_null(sb_shell_quote("a b cd", tight, sizeof tight)); /* half a word would be another one */
+    char lines[32] = "";
+    sb_append_line(lines, sizeof lines, "%d", 1);
+    sb_append_line(lines, sizeof lines, "two");
+    ck_assert_str_eq(lines, "1\ntwo");
     char small[6] = "";
     sb_append(small, sizeof small, "%s", "abcdefgh");
     sb_append(small, sizeof small, "x");
@@ -223,6 +235,9 @@ START_TEST(near_misses)
     sb_near_offer(&near, "smoke");
     sb_near_text(&near, text, sizeof text);
     ck_assert_msg(strncmp(text, "; nearest: smoke", 16) == 0, "%s", text);
+    struct sb_near far = {.wanted = "nope"};
+    sb_near_offer(&far, "scale_pack");
+    ck_assert_str_eq(sb_near_text(&far, text, sizeof text), "");
     struct sb_near none = {.wanted = "x"};
     ck_assert_str_eq(sb_near_text(&none, text, sizeof text), "");
 }

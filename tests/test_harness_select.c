@@ -56,10 +56,12 @@ START_TEST(suites_and_ops)
     ck_assert(!selected.filtered);
     expect("v --op fake --suite smoke", "fake/n=1000 fake/n=0");
     ck_assert(selected.filtered);
-    expect("v --op fake", "fake/n=1000 fake/n=0 fake/n=16,reject=1 fake/n=20,after=500");
+    expect("v --suite arguments", "fake/n=3,reject=1");
+    ck_assert_str_eq(selected.suites, "arguments");
+    expect("v --op fake", "fake/n=1000 fake/n=0 fake/n=16,reject=1 fake/n=20,after=500 fake/n=3,reject=1");
     ck_assert_str_eq(selected.suites, "selection");
     ck_assert(choose("v", true));
-    ck_assert_int_eq(selected.count, 4);
+    ck_assert_int_eq(selected.count, 5);
 }
 END_TEST
 
@@ -69,7 +71,7 @@ START_TEST(cases)
     expect("v --case fake/reject=1,n=16", "fake/n=16,reject=1"); /* any order in, the id out */
     expect("v --case fake/n=20,after=500 --case fake/n=0", "fake/n=20,after=500 fake/n=0");
     expect("v --case fake/n=0 --case fake/n=0", "fake/n=0");
-    expect("v --case *reject*", "fake/n=16,reject=1");
+    expect("v --case *reject*", "fake/n=16,reject=1 fake/n=3,reject=1");
     expect("v --case fake/n=?", "fake/n=0");
     expect("v --suite smoke --case fake/*", "fake/n=1000 fake/n=0");
     expect("v --case fake/n=77", "fake/n=77"); /* no suite lists it */

@@ -33,7 +33,7 @@ static void add(const char *variant, const char *device, enum sb_outcome outcome
 
 static void conclude(const struct sb_require *require, const char *bad, int status, const char *text)
 {
-    sb_verdict(&report, require, &cases, bad, "");
+    sb_verdict(&report, require, &cases, &fake_table, bad, "");
     ck_assert_msg(report.exit_status == status, "%d: %s", report.exit_status, report.verdict);
     ck_assert_msg(strstr(report.verdict, text) != NULL, "'%s' lacks '%s'", report.verdict, text);
     ck_assert(report.finished);
@@ -51,6 +51,7 @@ START_TEST(statuses)
     conclude(&nothing, "a damaged file", 2, "a damaged file");
     add("ref", "cpu", SB_PASS, "");
     conclude(&nothing, NULL, 0, "1 passed, 0 failed, 1 skipped, 1 not run");
+    conclude(&nothing, NULL, 0, "PASS on CPU only: no kernel ran (0 of 28 GPU paths)");
     conclude(&nothing, "a damaged file", 2, "a damaged file");
     add("relations", "cpu", SB_FAIL, "wrong");
     conclude(&nothing, NULL, 1, "FAIL: 1 failed");
@@ -69,7 +70,7 @@ START_TEST(requirements)
     add("right", "0: Some GPU (sm_90)", SB_SKIP, "cannot");
     conclude(&gpu, NULL, 3, "fake ran on no GPU");
     add("right", "0: Some GPU (sm_90)", SB_PASS, "");
-    conclude(&gpu, NULL, 0, "PASS");
+    conclude(&gpu, NULL, 0, "PASS: everything that ran gave the same bits, on 1 of 28 GPU paths");
     conclude(&three, NULL, 0, "PASS");
 }
 END_TEST
@@ -135,6 +136,43 @@ START_TEST(ledger_lists_what_did_not_run)
 }
 END_TEST
 
+START_TEST(an_interrupt_is_why_nothing_ran)
+{
+    struct sb_ledger_facts facts = {.cases = &cases, .table = &fake_table, .deselected = none_deselected};
+    start();
+    ck_assert(sb_ledger_fill(&report, &facts));
+    ck_assert_str_eq(line("ref", "cpu")->note, "no case asked for it");
+    start();
+    facts.interrupted = true;
+    ck_assert(sb_ledger_fill(&report, &facts));
+    ck_assert_str_eq(line("ref", "cpu")->note, "not reached: the run was interrupted");
+}
+END_TEST
+
+static bool parse_require(const char *text)
+{
+    static const struct sb_option options[] = {{"require", SB_OPT_LIST, "N|gpu", NULL, 0, 0, "help"}, {0}};
+    static const struct sb_option_table table = {"verb", "summary", "", 0, options, ""};
+    static char verb[] = "verb", option[] = "--require", value[64];
+    char *argv[] = {verb, option, value, NULL};
+    struct sb_options o;
+    struct sb_error err = {0};
+    struct sb_require require;
+    snprintf(value, sizeof value, "%s", text);
+    const bool ok = sb_options_parse(&o, &table, 3, argv, &err) && sb_require_parse(&require, &o, &err);
+    ck_assert(ok || err.exit == SB_EXIT_BAD_INPUT);
+    sb_options_free(&o);
+    return ok;
+}
+
+START_TEST(demands_that_are_none)
+{
+    ck_assert(parse_require("gpu,5") && parse_require("9223372036854775807"));
+    ck_assert(!parse_require(",") && !parse_require("gpu,") && !parse_require("0") && !parse_require("-1"));
+    ck_assert(!parse_require("9223372036854775808")); /* would read as the largest number, or as nothing */
+}
+END_TEST
+
 START_TEST(targets)
 {
     ck_assert(sb_targets_cover("any", 90) && sb_targets_cover("any", 121));
@@ -158,6 +196,8 @@ static Suite *make_suite(void)
     tcase_add_test(t, statuses);
     tcase_add_test(t, requirements);
     tcase_add_test(t, ledger_lists_what_did_not_run);
+    tcase_add_test(t, an_interrupt_is_why_nothing_ran);
+    tcase_add_test(t, demands_that_are_none);
     tcase_add_test(t, targets);
     suite_add_tcase(s, t);
     return s;

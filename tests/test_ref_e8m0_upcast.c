@@ -137,6 +137,9 @@ START_TEST(rejections)
             sb_ref_e8m0_upcast(&t, (enum sb_e8m0_semantics)bad[i].semantics, (enum sb_dtype)bad[i].out_dtype, out);
         const struct sb_status expected = sb_reject(SB_BAD_ARGUMENT, bad[i].argument, bad[i].value, 0);
         ck_assert_mem_eq(&s, &expected, sizeof s);
+        const struct sb_status checked =
+            sb_e8m0_check_args(&t, (enum sb_e8m0_semantics)bad[i].semantics, (enum sb_dtype)bad[i].out_dtype);
+        ck_assert_mem_eq(&checked, &expected, sizeof checked);
     }
     for (int i = 0; i < 16; i++)
         ck_assert_uint_eq(out[i], 0xA5A5A5A5u);

@@ -91,6 +91,10 @@ static void expect_rejection(const struct sb_topk_args *args, const struct sb_sc
     const struct sb_status expected = sb_reject(code, a, b, c),
                            status = sb_ref_metadata_pack(args, scales, &out, packed);
     ck_assert_mem_eq(&status, &expected, sizeof status);
+    if (code != SB_DUPLICATE_EXPERT) { /* needs no array */
+        const struct sb_status checked = sb_metadata_pack_check_args(args, scales);
+        ck_assert_mem_eq(&checked, &expected, sizeof checked);
+    }
     topk_assert_guards(&out, (const int64_t[TOPK_ARRAYS]){0});
     ck_assert(packed[0] == 0xA5 && memcmp(packed, packed + 1, sizeof packed - 1) == 0);
     ck_assert(out.TK == -1 && out.TKP == -1 && out.pad_rows == -1);
@@ -112,6 +116,11 @@ START_TEST(rejections_in_order)
                                 .block = 8};
     struct sb_scale_pack_args scales = scales_of(raw, 2, 256);
     expect_rejection(&args, &scales, SB_DUPLICATE_EXPERT, 1, 0, 1);
+    scales.cols = INT64_MAX; /* a size that the most rows there can be make too large */
+    expect_rejection(&args, &scales, SB_TOO_LARGE, INT64_MAX, INT64_MAX, 0);
+    scales.row_stride = 0;
+    expect_rejection(&args, &scales, SB_BAD_ARGUMENT, 3, 0, 0);
+    scales = scales_of(raw, 2, 256);
     scales.carrier = SB_CARRIER_I32X4; /* arguments come before data */
     scales.cols = 96;
     expect_rejection(&args, &scales, SB_CARRIER_WIDTH, 3, 4, 0);

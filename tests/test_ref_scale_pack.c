@@ -121,6 +121,14 @@ START_TEST(sizes)
     ck_assert_int_eq(sb_scale_pack_bytes(129, 129), 4 * 512);
     ck_assert_int_eq(sb_scale_pack_bytes(928768, 7168), 208044032);
     ck_assert_int_eq(sb_scale_pack_bytes(INT64_C(1) << 31, 7168), (INT64_C(1) << 24) * 56 * 512);
+    ck_assert_int_eq(sb_scale_pack_bytes(128, INT64_MAX), INT64_MAX); /* more than can be counted, and just not */
+    ck_assert_int_eq(sb_scale_pack_bytes(INT64_MAX, 128), INT64_MAX);
+    ck_assert_int_eq(sb_scale_pack_bytes(INT64_MAX, INT64_MAX), INT64_MAX);
+    ck_assert_int_eq(sb_scale_pack_bytes(129, INT64_C(1) << 60), INT64_MAX);
+    ck_assert_int_eq(sb_scale_pack_bytes(128, (INT64_C(1) << 61) - 128), INT64_MAX - 511);
+    ck_assert_int_eq(sb_scale_pack_bytes(128, (INT64_C(1) << 61)), INT64_MAX);
+    ck_assert_int_eq(sb_scale_pack_bytes(0, INT64_MAX), 0);
+    ck_assert_int_eq(sb_scale_pack_bytes(INT64_MAX, 0), 0);
     ck_assert(sb_carrier_dtype(SB_CARRIER_U8) == SB_U8 && sb_carrier_dtype(SB_CARRIER_I8) == SB_I8);
     ck_assert(sb_carrier_dtype(SB_CARRIER_I32) == SB_I32 && sb_carrier_dtype(SB_CARRIER_I32X4) == SB_I32);
     ck_assert(sb_carrier_width(SB_CARRIER_U8, 224) == 224 && sb_carrier_width(SB_CARRIER_I8, 224) == 224);
@@ -199,13 +207,13 @@ START_TEST(literal_tile)
 }
 END_TEST
 
-/* Rows further apart than they are long, columns apart, transposed, and every row the same one. */
+/* Rows further apart than they are long, columns apart, transposed, and rows that overlap. */
 START_TEST(row_and_column_strides)
 {
     enum { N = 150, S = 8 };
     static const struct {
         int64_t row, col;
-    } strides[] = {{S, 1}, {S + 5, 1}, {3 * S, 3}, {1, N}, {0, 1}, {2, 1}};
+    } strides[] = {{S, 1}, {S + 5, 1}, {3 * S, 3}, {1, N}, {1, 1}, {2, 1}};
     for (size_t i = 0; i < sizeof strides / sizeof strides[0]; i++)
         for (int carrier = 0; carrier < SB_CARRIER_COUNT; carrier++) {
             const int64_t width = sb_carrier_width((enum sb_carrier)carrier, S);
@@ -318,6 +326,14 @@ START_TEST(arguments)
     expect_rejection(&bad, SB_BAD_ARGUMENT, 2, 0, 0);
     bad = good, bad.row_stride = -4;
     expect_rejection(&bad, SB_BAD_ARGUMENT, 3, -4, 0);
+    bad = good, bad.row_stride = 0; /* a struct has no "dense": that is 4 here */
+    expect_rejection(&bad, SB_BAD_ARGUMENT, 3, 0, 0);
+    bad.carrier = SB_CARRIER_I32X4;
+    expect_rejection(&bad, SB_BAD_ARGUMENT, 3, 0, 0);
+    bad.cols = 96; /* rows of no word: 0 is dense */
+    expect_rejection(&bad, SB_CARRIER_WIDTH, 3, 4, 0);
+    bad.row_stride = -1;
+    expect_rejection(&bad, SB_BAD_ARGUMENT, 3, -1, 0);
     bad = good, bad.col_stride = 0;
     expect_rejection(&bad, SB_BAD_ARGUMENT, 4, 0, 0);
     bad = good, bad.r = 5; /* without a gather R is N */
@@ -328,6 +344,8 @@ START_TEST(arguments)
     bad = good, bad.carrier = SB_CARRIER_COUNT;
     expect_rejection(&bad, SB_BAD_ARGUMENT, 6, SB_CARRIER_COUNT, 0);
     bad = good, bad.carrier = SB_CARRIER_I32X4, bad.cols = 2880;
+    expect_rejection(&bad, SB_CARRIER_WIDTH, 90, 4, 0);
+    bad.n = bad.r = INT64_MAX; /* comes before the size: too many rows, and the same S % 4 */
     expect_rejection(&bad, SB_CARRIER_WIDTH, 90, 4, 0);
     bad.n = -1; /* the first in order */
     expect_rejection(&bad, SB_BAD_ARGUMENT, 1, -1, 0);
@@ -361,6 +379,22 @@ START_TEST(random_cases)
 }
 END_TEST
 
+/* Sizes that 64 bits cannot count are rejected before the gather is read, and not taken for small ones. */
+START_TEST(huge_sizes)
+{
+    const int32_t *const nowhere = (const int32_t *)(uintptr_t)4;
+    const int64_t huge[][2] = {
+        {INT64_MAX, INT64_MAX}, {1, INT64_MAX}, {INT64_MAX, 1}, {INT64_C(1) << 40, INT64_C(1) << 40}};
+    for (size_t i = 0; i < sizeof huge / sizeof huge[0]; i++) {
+        const struct sb_scale_pack_args args = {
+            .n = 1, .cols = huge[i][1], .row_stride = 1, .col_stride = 1, .r = huge[i][0], .gather = nowhere};
+        expect_rejection(&args, SB_TOO_LARGE, INT64_MAX, INT64_MAX, 0);
+    }
+    const struct sb_scale_pack_args none = {.cols = INT64_MAX, .row_stride = 1, .col_stride = 1};
+    ck_assert_int_eq(sb_ref_scale_pack(&none, NULL).code, SB_OK); /* no rows: no bytes, however wide */
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("ref scale_pack");
@@ -375,6 +409,7 @@ static Suite *make_suite(void)
     tcase_add_test(tc, no_rows);
     tcase_add_test(tc, gather_out_of_range);
     tcase_add_test(tc, arguments);
+    tcase_add_test(tc, huge_sizes);
     tcase_add_loop_test(tc, random_cases, 0, 40);
     suite_add_tcase(suite, tc);
     return suite;

@@ -1,4 +1,5 @@
 /* The tensor core's dot product: literal probes for every rule, a second model in floating point, planted faults. */
+#include "../ref/f32_round.h"
 #include "../ref/tc_bf16_k16_f25.h"
 
 #include "check_main.h"
@@ -535,6 +536,24 @@ START_TEST(floating_point_environment_has_no_say)
 }
 END_TEST
 
+/* The parts put together again give the number. */
+START_TEST(f32_taken_apart)
+{
+    static const uint32_t words[] = {0x00000000u, 0x80000000u, 0x00000001u, 0x807FFFFFu, 0x00800000u,
+                                     0x3F800000u, 0xBFC00000u, 0x7F7FFFFFu, 0x34000001u, 0xC2C80000u};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const double magnitude = ldexp(sb_f32_significand(words[i]), sb_f32_exponent(words[i]) - SB_F32_FRACTION_BITS);
+        float value;
+        memcpy(&value, &words[i], sizeof value);
+        ck_assert(magnitude == fabs((double)value));
+        ck_assert(!sb_f32_is_nan(words[i]) && !sb_f32_is_inf(words[i]));
+    }
+    ck_assert_int_eq(sb_f32_exponent(0), SB_F32_LOWEST_EXPONENT);
+    ck_assert(sb_f32_is_inf(0x7F800000u) && sb_f32_is_inf(0xFF800000u) && !sb_f32_is_inf(0x7F800001u));
+    ck_assert(!sb_f32_is_nan(0xFF800000u) && sb_f32_is_nan(0x7F800001u) && sb_f32_is_nan(0xFFFFFFFFu));
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("ref tc_bf16_k16_f25");
@@ -558,6 +577,7 @@ static Suite *make_suite(void)
     tcase_add_test(tc, bf16_rounding);
     tcase_add_test(tc, f32_addition);
     tcase_add_test(tc, f32_addition_is_ieee);
+    tcase_add_test(tc, f32_taken_apart);
     tcase_add_test(tc, floating_point_environment_has_no_say);
     suite_add_tcase(suite, tc);
     return suite;

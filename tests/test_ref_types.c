@@ -56,6 +56,8 @@ START_TEST(cdiv)
 {
     ck_assert(sb_cdiv(0, 128) == 0 && sb_cdiv(1, 128) == 1 && sb_cdiv(128, 128) == 1 && sb_cdiv(129, 128) == 2);
     ck_assert(sb_cdiv(INT64_C(6655442944), 32) == INT64_C(207982592));
+    ck_assert(sb_cdiv(INT64_MAX, 128) == INT64_MAX / 128 + 1 && sb_cdiv(INT64_MAX, 1) == INT64_MAX);
+    ck_assert(sb_cdiv(INT64_MAX, INT64_MAX) == 1 && sb_cdiv(1, INT64_MAX) == 1 && sb_cdiv(0, INT64_MAX) == 0);
 }
 END_TEST
 
@@ -139,7 +141,10 @@ START_TEST(status_sentences)
     expect_text(sb_reject(SB_COUNT_MISMATCH, 5, 128, 99),
                 (const char *const[]){"tokens_per_expert[5] is 128", "99 slots", "counts_align", NULL});
     expect_text(sb_reject(SB_TOO_LARGE, INT64_C(4294967296), INT32_MAX, 0),
-                (const char *const[]){"4294967296", "2147483647", "split", NULL});
+                (const char *const[]){"4294967296", "2147483647", "32 bits", "split", NULL});
+    expect_text(sb_reject(SB_TOO_LARGE, INT64_MAX, INT64_MAX, 0),
+                (const char *const[]){"9223372036854775807", "64 bits", NULL});
+    expect_text(sb_reject(SB_TOO_LARGE, 512, 511, 0), (const char *const[]){"512", "511", "larger buffers", NULL});
     expect_text(sb_reject(SB_GATHER_RANGE, 17, -3, 640),
                 (const char *const[]){"position 17 is -3", "less than 640", NULL});
     expect_text(sb_reject(SB_SEGMENT_ORDER, 0, -8, 0),
@@ -153,7 +158,8 @@ START_TEST(status_sentences)
                     (const char *const[]){names[which - 1], "12", which <= 4 ? "multiple of 8" : "16 bytes", NULL});
     expect_text(sb_reject(SB_ALIGNMENT, 99, 12, 8), (const char *const[]){"?", NULL});
     expect_text(sb_reject(SB_CARRIER_WIDTH, 90, 4, 0), (const char *const[]){"90 scales", "i32x4", NULL});
-    expect_text(sb_reject(SB_BAD_ARGUMENT, 3, 1025, 0), (const char *const[]){"argument 3", "1025", NULL});
+    expect_text(sb_reject(SB_BAD_ARGUMENT, 3, 1025, 0),
+                (const char *const[]){"argument 3", "1025", "ref/CONTRACTS.md", NULL});
     expect_text(sb_reject((enum sb_code)77, 0, 0, 0), (const char *const[]){"unknown", "77", NULL});
 }
 END_TEST

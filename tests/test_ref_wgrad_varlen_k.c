@@ -1,4 +1,5 @@
 /* wgrad_varlen_k: segments, poisoned neighbours, gather, main_grad, output types, strides, rejections, threads. */
+#include "../ref/f32_round.h"
 #include "../ref/tc_bf16_k16_f25.h"
 #include "../ref/wgrad_varlen_k.h"
 
