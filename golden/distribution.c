@@ -14,9 +14,12 @@
  * zeros      -0 results, zeros that take part in the maximum exponent
  * infnan     NaN of another sign or payload, Inf - Inf
  * tiny       the exponent floor of contract TC, results below the smallest normal
- * huge       partial sums beyond 2^128 inside one fused step, which a chain of FMAs turns into Inf */
-const char *const sb_bf16_dist_names[SB_DIST_COUNT + 1] = {"normal", "wide",   "bits", "subnormal", "cancel",
-                                                           "zeros",  "infnan", "tiny", "huge",      NULL};
+ * huge       partial sums beyond 2^128 inside one fused step, which a chain of FMAs turns into Inf
+ * infzero    Inf * 0 taken for Inf or for 0, as where products with a zero are skipped
+ * full       a sum of aligned terms kept in 32 bits: sixteen products just below 4 come to 0.992 * 2^31 units of
+ *            2^-25, and an accumulator of the step before takes them past 2^31 */
+const char *const sb_bf16_dist_names[SB_DIST_COUNT + 1] = {"normal", "wide", "bits", "subnormal", "cancel", "zeros",
+                                                           "infnan", "tiny", "huge", "infzero",   "full",   NULL};
 
 enum { BF16_BIAS = 127, BF16_FRACTION_BITS = 7, F32_FRACTION_BITS = 23 };
 
@@ -95,6 +98,26 @@ static uint16_t draw_infnan(uint64_t r)
     return draw_normal(r * 0x9E3779B97F4A7C15u); /* the top bits decided above: spread the others again */
 }
 
+/* One in 64 is Inf and one in four a zero: in a sum of 33 products Inf meets a zero about once in four times, and Inf
+ * of both signs one time in ten. */
+static uint16_t draw_infzero(uint64_t r)
+{
+    const unsigned sign = ((unsigned)r & 1u) << 15;
+    const uint64_t pick = r >> 58;
+    if (pick == 0)
+        return (uint16_t)(0x7F80u | sign);
+    if (pick <= 16)
+        return (uint16_t)sign;
+    return draw_normal(r * 0x9E3779B97F4A7C15u); /* see draw_infnan */
+}
+
+/* 255/128, the largest number below 2, or in one of eight its neighbour. */
+static uint16_t draw_full(uint64_t r)
+{
+    const unsigned below = (r >> 61) == 0;
+    return (uint16_t)(((unsigned)r & 1u) << 15 | (0x3FFFu - below));
+}
+
 uint16_t sb_bf16_draw(enum sb_bf16_dist dist, const struct sb_rng *rng, uint64_t i)
 {
     const uint64_t r = sb_rng_u64(rng, i);
@@ -115,6 +138,10 @@ uint16_t sb_bf16_draw(enum sb_bf16_dist dist, const struct sb_rng *rng, uint64_t
         return draw_exponent(r, -76, 8); /* products from 2^-152 to 2^-136 */
     case SB_DIST_HUGE:
         return draw_exponent(r, 62, 2); /* products from 2^124 to 2^128 */
+    case SB_DIST_INFZERO:
+        return draw_infzero(r);
+    case SB_DIST_FULL:
+        return draw_full(r);
     case SB_DIST_NORMAL:
     case SB_DIST_COUNT:
         break;
@@ -131,9 +158,23 @@ static int64_t pair_distance(enum sb_bf16_dist dist, int64_t k)
     return (k & 64) != 0 ? 16 : 1;
 }
 
+/* Rows 0 to 15 of a pair leave +-(255/256)^2 in a fresh accumulator: exponent -1, so that the products of rows 16 to
+ * 31, of exponent 0, set the unit of the second step. One sign a column and pair, or the terms would cancel. */
+static uint16_t full_along_k(const struct sb_rng *rng, int64_t k, int64_t column, int64_t columns)
+{
+    enum { STEP = 16, PAIR = 32 };
+    const int64_t pair = k / PAIR;
+    const unsigned sign = (unsigned)(sb_rng_u64(rng, (uint64_t)(pair * PAIR * columns + column)) >> 1 & 1u) << 15;
+    if (k % PAIR < STEP)
+        return (uint16_t)(sign | (k % STEP == pair % STEP ? 0x3F7Fu : 0u));
+    return (uint16_t)(sign | (sb_bf16_draw(SB_DIST_FULL, rng, (uint64_t)(k * columns + column)) & 0x7FFFu));
+}
+
 uint16_t sb_bf16_draw_along_k(enum sb_bf16_dist dist, const struct sb_rng *rng, int64_t k, int64_t column,
                               int64_t columns, bool negate)
 {
+    if (dist == SB_DIST_FULL)
+        return full_along_k(rng, k, column, columns);
     if (dist != SB_DIST_CANCEL && dist != SB_DIST_HUGE)
         return sb_bf16_draw(dist, rng, (uint64_t)(k * columns + column));
     const int64_t distance = pair_distance(dist, k);
@@ -149,8 +190,10 @@ uint16_t sb_bf16_draw_along_k(enum sb_bf16_dist dist, const struct sb_rng *rng, 
 
 /* ---- f32 ---------------------------------------------------------------------------------------- */
 
-/* unit: what a router's softmax gives. normal: gradients. special: bits that a floating-point move would change. */
-const char *const sb_f32_dist_names[SB_F32_COUNT + 1] = {"unit", "normal", "special", NULL};
+/* unit: what a router's softmax gives. normal: gradients. special: bits that a floating-point move would change.
+ * far: an addition that drops a term 24 places below the other, though it is more than half of the last place.
+ * limit: an addition that stops at the largest finite number, where Inf is due. */
+const char *const sb_f32_dist_names[SB_F32_COUNT + 1] = {"unit", "normal", "special", "far", "limit", NULL};
 
 /* magnitude * 2^scale, sign aside, fraction cut to 23 bits. */
 static uint32_t f32_from_integer(unsigned sign, uint64_t magnitude, int scale)
@@ -197,6 +240,42 @@ static uint32_t f32_special(const uint32_t word[4])
     }
 }
 
+/* A quarter are powers of two, whose neighbour below is nearer; a quarter stand at a tie of the rounding to BF16 or one
+ * unit beside it, so that the last place shows there, too; a quarter more have an odd last place, where ties go up. */
+static uint32_t f32_far(const uint32_t word[4])
+{
+    const uint32_t sign = word[3] & 0x80000000u;
+    const uint32_t exponent = (uint32_t)BF16_BIAS + 23u + (word[3] & 3u);
+    uint32_t fraction = word[1] & 0x7FFFFFu;
+    switch (word[3] >> 2 & 3u) {
+    case 0:
+        fraction = 0;
+        break;
+    case 1:
+        fraction = (fraction & 0x7F0000u) | (0x7FFFu + word[2] % 3u);
+        break;
+    case 2:
+        fraction |= 1u;
+        break;
+    default:
+        break;
+    }
+    return sign | exponent << F32_FRACTION_BITS | fraction;
+}
+
+static uint32_t f32_limit(const uint32_t word[4])
+{
+    const uint32_t sign = word[3] & 0x80000000u;
+    switch (word[3] & 3u) {
+    case 0:
+        return sign | 0x7F000000u | (word[1] & 0x7FFFFFu); /* 2^127 and above */
+    case 1:
+        return sign | (0x7EFFFFFCu + (word[1] & 7u)); /* around 2^127 */
+    default:
+        return sign | (0x7F7FFFFFu - (word[1] & 7u));
+    }
+}
+
 uint32_t sb_f32_draw(enum sb_f32_dist dist, const struct sb_rng *rng, uint64_t i)
 {
     uint32_t word[4];
@@ -206,6 +285,10 @@ uint32_t sb_f32_draw(enum sb_f32_dist dist, const struct sb_rng *rng, uint64_t i
         return f32_from_integer(0, word[0] >> 8, -24);
     case SB_F32_SPECIAL:
         return f32_special(word);
+    case SB_F32_FAR:
+        return f32_far(word);
+    case SB_F32_LIMIT:
+        return f32_limit(word);
     case SB_F32_NORMAL:
     case SB_F32_COUNT:
         break;

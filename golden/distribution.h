@@ -16,6 +16,8 @@ enum sb_bf16_dist {
     SB_DIST_INFNAN,    /* normal values with a few Inf and NaN */
     SB_DIST_TINY,      /* products around 2^-145: the exponent floor of contract TC */
     SB_DIST_HUGE,      /* sums that pass 2^128 and come back */
+    SB_DIST_INFZERO,   /* normal values with Inf and zeros: Inf * 0 in every third sum or so */
+    SB_DIST_FULL,      /* along k: a step of contract TC whose aligned sum needs more than 32 bits */
     SB_DIST_COUNT
 };
 extern const char *const sb_bf16_dist_names[SB_DIST_COUNT + 1]; /* NULL-terminated */
@@ -24,7 +26,9 @@ uint16_t sb_bf16_draw(enum sb_bf16_dist dist, const struct sb_rng *rng, uint64_t
 
 /* Element (k, column) of a factor [*, columns] of a product summed along k. As sb_bf16_draw at k * columns + column,
  * except that under CANCEL and HUGE rows stand in pairs: the second has the first's values, one unit in the last
- * place aside in half of them, and, where `negate` (one of the two factors), the opposite sign. */
+ * place aside in half of them, and, where `negate` (one of the two factors), the opposite sign. Under FULL k counts in
+ * pairs of 16 rows: the first 16 hold one value and zeros, the second the largest numbers below 2; columns have one
+ * sign a pair. Segments that start at a multiple of 32 make the steps of contract TC out of them. */
 uint16_t sb_bf16_draw_along_k(enum sb_bf16_dist dist, const struct sb_rng *rng, int64_t k, int64_t column,
                               int64_t columns, bool negate);
 
@@ -33,6 +37,8 @@ enum sb_f32_dist {
     SB_F32_UNIT, /* [0, 1) */
     SB_F32_NORMAL,
     SB_F32_SPECIAL, /* -0, subnormals, quiet and signalling NaN payloads, Inf, among ordinary values */
+    SB_F32_FAR,     /* 2^23 to 2^27: about 24 places above sums of normal values */
+    SB_F32_LIMIT,   /* the largest finite numbers, and those around 2^127 */
     SB_F32_COUNT
 };
 extern const char *const sb_f32_dist_names[SB_F32_COUNT + 1];

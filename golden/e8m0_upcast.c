@@ -13,7 +13,8 @@ static const int64_t SCALES_LIMIT = (int64_t)1 << 31;
 
 static const char *const semantics_names[] = {"shift", "torch", "cuda", "te", NULL};
 static const char *const out_dtype_names[] = {"f32", "bf16", NULL};
-/* The numbers reach the implementations: 0 fresh, 1 updated, 2 reused. */
+/* The numbers reach the implementations: 0 fresh, 1 updated, 2 reused. gpu/e8m0_upcast_hoisted_adapter.cu has an enum
+ * in the same order. */
 static const char *const history_names[] = {"fresh", "updated", "reused", NULL};
 
 static const struct sb_param_spec params[] = {

@@ -370,9 +370,9 @@ static void type_text(hid_t type, char *buf, size_t size)
         snprintf(buf, size, "no numbers");
     else
         snprintf(buf, size, "%s%s%zu", H5Tget_order(type) == H5T_ORDER_BE ? "big-endian " : "",
-                 !integer                               ? "float"
+                 !integer                            ? "float"
                  : H5Tget_sign(type) == H5T_SGN_NONE ? "uint"
-                                                        : "int",
+                                                     : "int",
                  8 * H5Tget_size(type));
 }
 

@@ -149,8 +149,8 @@ static bool select_from_set(struct check *check, struct sb_error *err)
         return sb_fail(err, SB_EXIT_BAD_INPUT, "--golden: the path is too long: %.600s...", check->set);
     if (!sb_manifest_read(&m, path, err))
         return false;
-    const bool ok = read_set(check, path, &m, &all, err) &&
-                    sb_select_within(&check->cases, check->ops, check->o, &all, err);
+    const bool ok =
+        read_set(check, path, &m, &all, err) && sb_select_within(&check->cases, check->ops, check->o, &all, err);
     if (ok && !sb_option_given(check->o, "suite"))
         snprintf(check->cases.suites, sizeof check->cases.suites, "%s", m.suite);
     sb_selection_free(&all);
@@ -212,7 +212,7 @@ static void set_up_supervisor(struct check *check, int k)
     s->limit_seconds = (double)sb_option_int(check->o, "timeout");
 }
 
-/* A GPU that was named must work; one that was found may turn out not to be usable, and its variants are skipped. */
+/* A GPU that was named must work; one that was found may turn out not to be usable, and its variants are not run. */
 static bool open_workers(struct check *check, struct sb_error *err)
 {
     const int workers = check->devices > 0 ? check->devices : 1;
@@ -255,7 +255,8 @@ static void repeat_command(const struct check *check, struct sb_result *r)
     buf[0] = '\0';
     bool fits = root == NULL || root[0] == '\0' || append_word(buf, size, "SAMEBITS_GOLDEN=", root, " ");
     fits = fits && append_word(buf, size, "", check->o->program, " check") &&
-           append_word(buf, size, " --case ", r->case_id, "") && append_word(buf, size, " --variant ", r->variant, "") &&
+           append_word(buf, size, " --case ", r->case_id, "") &&
+           append_word(buf, size, " --variant ", r->variant, "") &&
            append_word(buf, size, " --device ", sb_on_cpu(r->variant) ? "cpu" : check->device_arg[check->current], "");
     if (fits && check->set != NULL)
         fits = append_word(buf, size, " --golden ", check->set, "");

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../golden/digest.h"
+
 static uint64_t bits8(const unsigned char *p)
 {
     return *p;
@@ -42,13 +44,6 @@ uint64_t sb_element_bits(const struct sb_tensor *t, int64_t logical)
     return bits_at((const unsigned char *)t->data + (size_t)sb_tensor_offset(t, logical) * size, size);
 }
 
-static bool is_dense(const struct sb_tensor *t)
-{
-    if (t->col_stride != 0 && t->col_stride != 1)
-        return false;
-    return t->rank < 2 || t->row_stride == 0 || t->row_stride == t->shape[t->rank - 1];
-}
-
 static bool shapes_agree(const struct sb_tensor *a, const struct sb_tensor *b)
 {
     bool same = a->rank == b->rank;
@@ -68,7 +63,8 @@ static void shape_text(const struct sb_tensor *t, char *buf, size_t size)
 static int64_t count_mismatches(const struct sb_tensor *expected, const struct sb_tensor *actual, int64_t n)
 {
     const size_t size = sb_dtype_size(expected->dtype);
-    if (is_dense(expected) && is_dense(actual) && memcmp(expected->data, actual->data, (size_t)n * size) == 0)
+    if (sb_tensor_is_dense(expected) && sb_tensor_is_dense(actual) &&
+        memcmp(expected->data, actual->data, (size_t)n * size) == 0)
         return 0;
     int64_t equal = 0;
     for (int64_t i = 0; i < n; i++)

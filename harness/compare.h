@@ -37,7 +37,8 @@ uint64_t sb_element_bits(const struct sb_tensor *t, int64_t logical);
 void sb_describe(const struct sb_tensor *expected, const struct sb_tensor *actual, const struct sb_compare_hints *hints,
                  struct sb_difference *d);
 
-/* Distance in units in the last place for SB_F32 and SB_BF16 ("3", "sign of zero", "other sign", "NaN payload", "NaN"), else "". */
+/* Distance in units in the last place for SB_F32 and SB_BF16 ("3", "sign of zero", "other sign", "NaN payload", "NaN"),
+ * else "". */
 void sb_ulp_text(enum sb_dtype dtype, uint64_t expected, uint64_t actual, char *buf, size_t size);
 /* "0x3f800000 (1)". */
 void sb_value_text(enum sb_dtype dtype, uint64_t bits, char *buf, size_t size);

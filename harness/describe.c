@@ -53,12 +53,14 @@ void sb_ulp_text(enum sb_dtype dtype, uint64_t expected, uint64_t actual, char *
         snprintf(buf, size, "NaN");
     } else if (both_zero(e, a)) {
         snprintf(buf, size, "sign of zero");
-    } else if (((e ^ a) >> 31) != 0) {
-        snprintf(buf, size, "other sign"); /* the count of floats between the two would say nothing */
     } else {
+        enum { STILL_NEAR_ZERO = 1000 };
         const int64_t unit = dtype == SB_BF16 ? 1 << 16 : 1;
-        const int64_t distance = float_place(a) - float_place(e);
-        snprintf(buf, size, "%" PRId64, (distance < 0 ? -distance : distance) / unit);
+        const int64_t way = (float_place(a) - float_place(e)) / unit, distance = way < 0 ? -way : way;
+        if (((e ^ a) >> 31) != 0 && distance > STILL_NEAR_ZERO)
+            snprintf(buf, size, "other sign"); /* how many floats lie between the two says nothing */
+        else
+            snprintf(buf, size, "%" PRId64, distance);
     }
 }
 
@@ -166,7 +168,7 @@ struct survey {
     int64_t zero_sign, nan_payload;
     bool one_expected_value, one_actual_value;
     uint64_t expected_value, actual_value;
-    int64_t swapped; /* how many hold the expected bytes in reverse order */
+    int64_t swapped;                   /* how many hold the expected bytes in reverse order */
     uint64_t expected_sum, actual_sum; /* order-free digests of all elements */
 };
 
@@ -370,6 +372,5 @@ void sb_describe(const struct sb_tensor *expected, const struct sb_tensor *actua
     const double share = 100.0 * (double)d->mismatches / (double)d->elements;
     snprintf(d->text, sizeof d->text, "%s: %s of %s elements differ (%.3g %%), the first at %s",
              expected->name != NULL ? expected->name : "tensor", sb_count(d->mismatches).text,
-             sb_count(d->elements).text, share,
-             d->samples > 0 ? d->sample[0].index : "?");
+             sb_count(d->elements).text, share, d->samples > 0 ? d->sample[0].index : "?");
 }

@@ -50,8 +50,8 @@ static bool print_json(const struct sb_result *r, struct sb_error *err)
     return sb_json_print(json_pack("{s:s, s:b, s:o, s:s, s:s, s:I, s:I, s:I, s:o}", "case", r->case_id, "equal",
                                    r->outcome == SB_PASS, "detail", sb_json_text(r->detail), "tensor", r->tensor,
                                    "pattern", r->pattern, "elements", (json_int_t)r->elements, "mismatches",
-                                   (json_int_t)r->mismatches, "bytes_compared", (json_int_t)r->bytes_compared, "samples",
-                                   samples),
+                                   (json_int_t)r->mismatches, "bytes_compared", (json_int_t)r->bytes_compared,
+                                   "samples", samples),
                          err);
 }
 

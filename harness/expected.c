@@ -213,8 +213,7 @@ bool sb_golden_locate(const struct sb_case *c, const char *set, const char *root
     job->stored[0] = job->manifest[0] = '\0';
     if (set != NULL && !join(folder, sizeof folder, "%s", set))
         return sb_fail(err, SB_EXIT_BAD_INPUT, "the path is too long: %.600s...", set);
-    if (set == NULL && root[0] != '\0' && (c->suites & SB_SMOKE) != 0 &&
-        !join(folder, sizeof folder, "%s/smoke", root))
+    if (set == NULL && root[0] != '\0' && (c->suites & SB_SMOKE) != 0 && !join(folder, sizeof folder, "%s/smoke", root))
         return sb_fail(err, SB_EXIT_BAD_INPUT, "the path is too long: %.600s...", root);
     if (folder[0] == '\0')
         return true;

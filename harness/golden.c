@@ -45,8 +45,8 @@ static void report_made(const struct sb_manifest *m, const char *dir, const char
     int constant = 0;
     for (int i = 0; i < m->count; i++)
         constant += m->entry[i].mostly_constant;
-    fprintf(stderr, "golden make: %d case%s%s%s%s%s\n", m->count, m->count == 1 ? "" : "s", dir != NULL ? " in " : "", dir != NULL ? dir : "",
-            digests != NULL ? ", digests in " : "", digests != NULL ? digests : "");
+    fprintf(stderr, "golden make: %d case%s%s%s%s%s\n", m->count, m->count == 1 ? "" : "s", dir != NULL ? " in " : "",
+            dir != NULL ? dir : "", digests != NULL ? ", digests in " : "", digests != NULL ? digests : "");
     if (constant == 0)
         return;
     fprintf(stderr, "golden make: %d of them %s an output that is nearly all one value, and prove%s little alone:\n",
@@ -137,8 +137,8 @@ static bool on_verify_progress(void *user, int done, int total, const char *id)
 static bool print_verified(const struct verify *v, const char *dir, bool deep, int faults, struct sb_error *err)
 {
     if (v->as_json)
-        return sb_json_print(json_pack("{s:o, s:b, s:i, s:b, s:O}", "set", sb_json_text(dir), "deep", (int)deep, "count",
-                                       faults, "intact", faults == 0, "faults", v->faults),
+        return sb_json_print(json_pack("{s:o, s:b, s:i, s:b, s:O}", "set", sb_json_text(dir), "deep", (int)deep,
+                                       "count", faults, "intact", faults == 0, "faults", v->faults),
                              err);
     if (faults == 0) {
         printf("%s: intact%s\n", dir, deep ? ", and inputs and outputs made again are the same" : "");

@@ -171,9 +171,9 @@ static json_t *op_json(const struct sb_op_row *row)
     json_t *suites = json_object();
     for (int i = 0; i < SB_SUITES; i++)
         json_object_set_new(suites, sb_suite_names[i], json_integer(cases_in(row->op, sb_suite_bits[i])));
-    return json_pack("{s:s, s:s, s:i, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name", row->op->name, "contract", row->op->contract,
-                     "contract_version", row->op->contract_version, "summary", row->op->summary, "relations",
-                     row->op->relations != NULL, "cases", suites, "variants", variants, "inputs",
+    return json_pack("{s:s, s:s, s:i, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name", row->op->name, "contract",
+                     row->op->contract, "contract_version", row->op->contract_version, "summary", row->op->summary,
+                     "relations", row->op->relations != NULL, "cases", suites, "variants", variants, "inputs",
                      tensors_json(row->op->inputs), "outputs", tensors_json(row->op->outputs), "parameters",
                      params_json(row->op->params));
 }

@@ -19,7 +19,7 @@ bool sb_tensor_absent(const struct sb_tensor_spec *spec, const struct sb_tensor 
     return spec->optional && t->data == NULL && t->rank == 0;
 }
 
-static bool has_param(const struct sb_case *c, const char *name)
+bool sb_case_has(const struct sb_case *c, const char *name)
 {
     for (const struct sb_param_spec *p = c->op->params; p->name != NULL; p++)
         if (strcmp(p->name, name) == 0)
@@ -31,7 +31,7 @@ static bool has_param(const struct sb_case *c, const char *name)
 static struct sb_compare_hints hints_of(const struct sb_case *c, const struct sb_data *expected, int poison)
 {
     struct sb_compare_hints hints = {.poison = poison};
-    if (has_param(c, "cols"))
+    if (sb_case_has(c, "cols"))
         hints.packed_cols = sb_case_int(c, "cols");
     for (int i = 0; i < sb_op_output_count(c->op); i++) {
         const struct sb_tensor *t = &expected->out[i];
@@ -56,10 +56,10 @@ static bool judge_status(const struct sb_status *expected, const struct sb_statu
     }
     char want[256], have[256];
     sb_append_line(result->detail, sizeof result->detail,
-              "the status differs: expected %s {%s, where %lld %lld %lld, ignored %lld}, ",
-              sb_status_text(expected, want, sizeof want), sb_code_name((enum sb_code)expected->code),
-              (long long)expected->where[0], (long long)expected->where[1], (long long)expected->where[2],
-              (long long)expected->ignored);
+                   "the status differs: expected %s {%s, where %lld %lld %lld, ignored %lld}, ",
+                   sb_status_text(expected, want, sizeof want), sb_code_name((enum sb_code)expected->code),
+                   (long long)expected->where[0], (long long)expected->where[1], (long long)expected->where[2],
+                   (long long)expected->ignored);
     const bool known = actual->code >= 0 && actual->code < SB_CODE_COUNT;
     sb_append(result->detail, sizeof result->detail, "actual %s {code %d, where %lld %lld %lld, ignored %lld}",
               known ? sb_status_text(actual, have, sizeof have) : "an unknown code", (int)actual->code,
@@ -101,8 +101,8 @@ static bool judge_untouched(const struct sb_tensor *t, int poison, struct sb_res
     if (kept == n)
         return true;
     sb_append_line(result->detail, sizeof result->detail,
-              "the call was rejected but wrote %zu bytes of output %s, the first at byte %zu", n - kept, t->name,
-              first);
+                   "the call was rejected but wrote %zu bytes of output %s, the first at byte %zu", n - kept, t->name,
+                   first);
     return false;
 }
 

@@ -73,14 +73,6 @@ static size_t bytes_of(const struct sb_tensor *t)
     return sb_tensor_span_bytes(t);
 }
 
-static int64_t int_param(const struct sb_case *c, const char *name, int64_t otherwise)
-{
-    for (const struct sb_param_spec *p = c->op->params; p->name != NULL; p++)
-        if (strcmp(p->name, name) == 0)
-            return sb_case_int(c, name);
-    return otherwise;
-}
-
 /* ---- buffers -------------------------------------------------------------------------------------- */
 
 static size_t larger(size_t a, size_t b)
@@ -292,8 +284,7 @@ static enum verdict check_outputs(struct bench *b, const struct call *call, cons
         if (out[i].data == NULL) {
             v = worse(v, short_of_host_memory(b, b->out[i].name, bytes));
             complete = false;
-        }
-        else if (!b->m->download(out[i].data, sb_buffer_data(&b->out[i]), bytes, &b->err))
+        } else if (!b->m->download(out[i].data, sb_buffer_data(&b->out[i]), bytes, &b->err))
             v = broken(b);
     }
     if (v != BROKEN && complete) {
@@ -368,7 +359,7 @@ static enum verdict all_runs(struct bench *b, const struct sb_case *c, const str
         sb_append(b->result->detail, sizeof b->result->detail, "%s", err.text);
         return CANNOT;
     }
-    const int64_t repeat = int_param(c, "repeat", RUNS);
+    const int64_t repeat = sb_case_has(c, "repeat") ? sb_case_int(c, "repeat") : RUNS;
     const int runs = repeat > RUNS ? (int)repeat : RUNS;
     enum verdict v = GOOD;
     for (int run = 0; run < runs && v == GOOD; run++) {

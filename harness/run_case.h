@@ -38,6 +38,9 @@ void sb_judge_relations(const struct sb_case *c, const struct sb_data *expected,
 /* An optional tensor that a case lacks. Outputs of a rejected call have no data either, but they do have a size. */
 bool sb_tensor_absent(const struct sb_tensor_spec *spec, const struct sb_tensor *t);
 
+/* Has the case's op a parameter of this name? */
+bool sb_case_has(const struct sb_case *c, const char *name);
+
 double sb_seconds(void); /* monotonic clock */
 
 #endif

@@ -152,8 +152,10 @@ static bool unknown_id(const struct sb_selection *from, const struct sb_op_table
         return sb_fail(err, SB_EXIT_BAD_INPUT, "no case '%.300s': %.600s", id, why->text);
     struct sb_near near = {.wanted = slash != NULL ? slash + 1 : ""};
     offer_calls(&near, from, op);
-    return sb_fail(err, SB_EXIT_BAD_INPUT, "no case '%.300s' (an id reads op/name=value,...; samebits list --op %s shows"
-                   " them)%s", id, op, sb_near_text(&near, near_text, sizeof near_text));
+    return sb_fail(err, SB_EXIT_BAD_INPUT,
+                   "no case '%.300s' (an id reads op/name=value,...; samebits list --op %s shows"
+                   " them)%s",
+                   id, op, sb_near_text(&near, near_text, sizeof near_text));
 }
 
 static bool add_glob(struct sb_selection *s, const struct sb_selection *from, const struct sb_op_table *table,

@@ -8,13 +8,13 @@
 #include <stddef.h>
 
 enum sb_field_kind {
-    SB_FIELD_TEXT,    /* char[size] */
-    SB_FIELD_INTEGER, /* int64_t */
-    SB_FIELD_BOOLEAN, /* bool */
+    SB_FIELD_TEXT,     /* char[size] */
+    SB_FIELD_INTEGER,  /* int64_t */
+    SB_FIELD_BOOLEAN,  /* bool */
     SB_FIELD_COUNTED,  /* int64_t; null where nothing was counted: stored as -1 */
     SB_FIELD_OF_FAULT, /* int64_t; null where there is no fault: stored as 0 */
     SB_FIELD_SECONDS,  /* double; null where not known */
-    SB_FIELD_OUTCOME  /* enum sb_outcome, by name */
+    SB_FIELD_OUTCOME   /* enum sb_outcome, by name */
 };
 
 struct sb_field {

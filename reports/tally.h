@@ -30,8 +30,8 @@ struct sb_tally {
     int paths;
     struct sb_path *path; /* in order of first appearance of the op, then of the variant */
     int failures;
-    int *failure;              /* indices of results: the first two of every path, then the others, each in order */
-    struct sb_groups reasons;  /* SKIP and NOT RUN results with one outcome and reason; items: results */
+    int *failure;             /* indices of results: the first two of every path, then the others, each in order */
+    struct sb_groups reasons; /* SKIP and NOT RUN results with one outcome and reason; items: results */
     int *reason_ops, *reason_paths; /* [reasons.groups] how many ops and how many paths have it */
     struct sb_groups absences; /* ledger lines with executed == 0 and one target, compiled and note; items: ledgers */
     int *shown_with; /* [absences.groups] the first group that differs in nothing but the target (itself: none) */
@@ -46,7 +46,8 @@ bool sb_same_op(const struct sb_ledger *a, const struct sb_ledger *b);
 
 /* What the page may say in one word and one line. */
 struct sb_conclusion {
-    const char *word; /* "PASS", "PASS on CPU only" (no kernel passed anything), "FAIL", "BAD INPUT", "NOTHING RAN", "LESS THAN REQUIRED", "NO VERDICT" */
+    const char *word; /* "PASS", "PASS on CPU only" (no kernel passed anything), "FAIL", "BAD INPUT", "NOTHING RAN",
+                         "LESS THAN REQUIRED", "NO VERDICT" */
     bool good;        /* finished, exit status 0, something passed and nothing failed */
     char line[512];   /* the report's own verdict, or why there is none, or what contradicts it */
     char meaning[96]; /* "exit 1: a mismatch", or "" where no verdict stands */

@@ -26,19 +26,30 @@ done
 # info and list.
 expect 0 "CUDA targets" "$program" info
 expect 0 '"ops"' "$program" info --json
+expect 0 "(required)" "$program" info --op wgrad_varlen_k
+expect 2 "nearest: scale_pack" "$program" info --op scale_pac
+expect 0 "poison" "$program" list --grep poison
+expect 2 "reason" "$program" list --grep "no such words"
+expect 0 "golden verify" "$program" golden --help
 expect 0 "wgrad_varlen_k/" "$program" list --suite smoke
 expect 0 '"id"' "$program" list --suite seed --json
 expect 2 "nearest: smoke" "$program" list --suite smok
 expect 2 "nearest: scale_pack" "$program" list --op scale_pac
-expect 2 "nearest" "$program" list --case 'topk_metadata/N=512,topk=4,E=eight'
+expect 2 "E needs a whole number" "$program" list --case 'topk_metadata/N=512,topk=4,E=eight'
 expect 2 "" "$program" list --case '*no-such-case*'
 
 # check: what runs, what does not, and what that is worth.
-expect 0 "PASS" "$program" check --suite smoke --device cpu
+expect 0 "PASS on CPU only: no kernel ran (0 of " "$program" check --suite smoke --device cpu
 expect 0 "PASS" "$program" check --suite arguments --device cpu
 expect 0 "partial run" "$program" check --suite smoke --op scale_pack --device cpu
 expect 2 "nearest: smoke" "$program" check --suite smoky
-expect 2 "nearest" "$program" check --case 'e8m0_upcast/shape=256,semantics=shfit'
+expect 2 "did you mean shift" "$program" check --case 'e8m0_upcast/shape=256,semantics=shfit'
+expect 2 "nearest: topk_metadata" "$program" check --case topk_metdata
+expect 2 "is empty" "$program" check --suite ,
+expect 2 "is empty" "$program" check --suite smoke --device cpu --require ,
+expect 2 "SAMEBITS_GOLDEN" env SAMEBITS_GOLDEN="$scratch/nowhere" "$program" check --suite smoke --device cpu
+expect 2 "not UTF-8" "$program" check --golden $'\xff' --device cpu
+expect 2 "not UTF-8" "$program" golden verify --json $'\xff'
 expect 2 "" "$program" check --case ''
 expect 2 "fused" "$program" check --suite smoke --op e8m0_upcast --variant fusde
 expect 2 "--device" "$program" check --suite smoke --device gpu
@@ -76,6 +87,7 @@ expect 0 "" "$program" golden verify set
 expect 0 "" "$program" golden verify set --deep
 expect 0 "" sh -c 'cd set && sha256sum -c SHA256SUMS'
 expect 0 "PASS" "$program" check --golden set --device cpu
+expect 2 "nothing is selected" "$program" check --golden set --op e8m0_upcast --device cpu
 expect 2 "" "$program" golden verify nowhere
 expect 2 "" "$program" golden verify
 mkdir empty
@@ -86,6 +98,7 @@ truncate -s 1000 "$one"
 expect 1 "$(basename "$one")" "$program" golden verify set
 expect 2 "" "$program" diff "$one" saved.h5
 rm "$one"
+expect 2 "golden file cannot be used" "$program" check --golden set --device cpu
 expect 1 "$(basename "$one")" "$program" golden verify set
 mkdir -p "$(dirname "$one")" && cp saved.h5 "$one"
 expect 0 "" "$program" golden verify set

@@ -233,6 +233,75 @@ START_TEST(other_distributions_ignore_the_pairing)
 }
 END_TEST
 
+/* A sum of `rows` products under INFZERO: what it comes to, by the rules of IEEE arithmetic. */
+static double infzero_sum(int64_t column, int64_t rows, bool *inf_times_zero, bool *nan_without)
+{
+    const struct sb_rng other = {rng.seed, 2};
+    bool plus = false, minus = false;
+    double sum = 0;
+    *inf_times_zero = false;
+    for (int64_t k = 0; k < rows; k++) {
+        const double a = bf16_value(sb_bf16_draw_along_k(SB_DIST_INFZERO, &rng, k, column, 1000, true));
+        const double b = bf16_value(sb_bf16_draw_along_k(SB_DIST_INFZERO, &other, k, column, 1000, false));
+        ck_assert(!isnan(a) && !isnan(b));
+        *inf_times_zero = *inf_times_zero || isnan(a * b);
+        plus = plus || (isinf(a * b) && a * b > 0);
+        minus = minus || (isinf(a * b) && a * b < 0);
+        sum += a * b;
+    }
+    *nan_without = plus && minus;
+    return sum;
+}
+
+START_TEST(infzero_makes_a_third_of_the_sums_nan_and_leaves_the_rest)
+{
+    int nan = 0, only_by_zero = 0, inf = 0, finite = 0;
+    for (int64_t column = 0; column < 1000; column++) {
+        bool inf_times_zero, nan_without;
+        const double sum = infzero_sum(column, 33, &inf_times_zero, &nan_without);
+        nan += isnan(sum) != 0;
+        only_by_zero += inf_times_zero && !nan_without;
+        inf += isinf(sum) != 0;
+        finite += isfinite(sum) != 0;
+    }
+    ck_assert_int_gt(nan, 200);
+    ck_assert_int_lt(nan, 450);
+    ck_assert_int_gt(only_by_zero, 100); /* where Inf * 0 = Inf would show */
+    ck_assert_int_gt(inf, 100);
+    ck_assert_int_gt(finite, 200);
+}
+END_TEST
+
+/* In the units of contract TC's second step: 2^-25, where the largest exponent is 0. */
+START_TEST(full_passes_31_bits_in_the_second_step_of_a_pair)
+{
+    int plus = 0, minus = 0, distinct = 0;
+    double before = 0;
+    for (int64_t column = 0; column < 64; column++) {
+        double terms[64], first = 0, second = 0;
+        products_along_k(SB_DIST_FULL, column, 64, terms);
+        for (int pair = 0; pair < 2; pair++) {
+            first = second = 0;
+            for (int k = 0; k < 16; k++) {
+                first += terms[pair * 32 + k];
+                ck_assert_int_eq(terms[pair * 32 + k] != 0, k == pair);
+                second += terms[pair * 32 + 16 + k];
+            }
+            ck_assert(fabs(first) >= 0.5 && fabs(first) < 1); /* exponent -1: it does not set the unit */
+            ck_assert(fabs(first + second) * 0x1p25 >= 0x1p31);
+            ck_assert(fabs(second) * 0x1p25 < 0x1p31); /* it takes the accumulator to get there */
+        }
+        plus += second > 0;
+        minus += second < 0;
+        distinct += second != before;
+        before = second;
+    }
+    ck_assert_int_gt(plus, 16);
+    ck_assert_int_gt(minus, 16);
+    ck_assert_int_gt(distinct, 32);
+}
+END_TEST
+
 /* Both sums were computed by another implementation (Python integers): the bytes of every golden hang on them. */
 START_TEST(normal_draws_are_pinned)
 {
@@ -298,6 +367,54 @@ START_TEST(special_has_everything_that_a_float_move_could_change)
 }
 END_TEST
 
+START_TEST(far_is_24_places_above_a_normal_sum)
+{
+    int powers = 0, ties = 0, odd = 0, at[4] = {0};
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        const uint32_t bits = sb_f32_draw(SB_F32_FAR, &rng, i);
+        const double v = fabs(f32_value(bits));
+        ck_assert(v >= 0x1p23 && v < 0x1p27);
+        at[ilogb(v) - 23]++;
+        powers += (bits & 0x7FFFFFu) == 0;
+        ties += (bits & 0xFFFFu) >= 0x7FFFu && (bits & 0xFFFFu) <= 0x8001u;
+        odd += (bits & 1u) != 0;
+    }
+    for (int e = 0; e < 4; e++)
+        ck_assert_int_gt(at[e], DRAWS / 5);
+    ck_assert_int_gt(powers, DRAWS / 5);
+    ck_assert_int_gt(ties, DRAWS / 5);
+    ck_assert_int_gt(odd, DRAWS / 3);
+}
+END_TEST
+
+START_TEST(limit_is_finite_and_next_to_the_end)
+{
+    int largest = 0, top = 0, below = 0, above = 0;
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        const uint32_t magnitude = sb_f32_draw(SB_F32_LIMIT, &rng, i) & 0x7FFFFFFFu;
+        ck_assert(magnitude >= 0x7EFFFFFCu && magnitude <= 0x7F7FFFFFu);
+        largest += magnitude == 0x7F7FFFFFu;
+        top += magnitude >= 0x7F7FFFF8u;
+        below += magnitude < 0x7F000000u;
+        above += magnitude >= 0x7F000000u && magnitude < 0x7F000004u;
+    }
+    ck_assert_int_gt(largest, DRAWS / 32);
+    ck_assert_int_gt(top, DRAWS / 3);
+    ck_assert_int_gt(below, DRAWS / 16);
+    ck_assert_int_gt(above, DRAWS / 16);
+}
+END_TEST
+
+START_TEST(gradients_have_both_signs)
+{
+    int negative = 0;
+    for (uint64_t i = 0; i < DRAWS; i++)
+        negative += sb_f32_draw((enum sb_f32_dist)_i, &rng, i) >> 31 != 0;
+    ck_assert_int_gt(negative, DRAWS * 2 / 5);
+    ck_assert_int_lt(negative, DRAWS * 3 / 5);
+}
+END_TEST
+
 /* ---- E8M0 --------------------------------------------------------------------------------------- */
 
 START_TEST(scale_bytes_are_those_promised)
@@ -344,7 +461,11 @@ START_TEST(names_end_and_number_as_the_enums)
     ck_assert_ptr_null(sb_scale_dist_names[SB_SCALE_COUNT]);
     ck_assert_str_eq(sb_bf16_dist_names[SB_DIST_HUGE], "huge");
     ck_assert_str_eq(sb_bf16_dist_names[SB_DIST_CANCEL], "cancel");
+    ck_assert_str_eq(sb_bf16_dist_names[SB_DIST_INFZERO], "infzero");
+    ck_assert_str_eq(sb_bf16_dist_names[SB_DIST_FULL], "full");
     ck_assert_str_eq(sb_f32_dist_names[SB_F32_SPECIAL], "special");
+    ck_assert_str_eq(sb_f32_dist_names[SB_F32_FAR], "far");
+    ck_assert_str_eq(sb_f32_dist_names[SB_F32_LIMIT], "limit");
     ck_assert_str_eq(sb_scale_dist_names[SB_SCALE_EDGES], "edges");
 }
 END_TEST
@@ -353,7 +474,7 @@ static Suite *make_suite(void)
 {
     Suite *suite = suite_create("golden/distribution");
     TCase *bf16 = tcase_create("bf16");
-    tcase_add_loop_test(bf16, every_distribution_uses_both_signs_and_all_fraction_bits, 0, SB_DIST_COUNT);
+    tcase_add_loop_test(bf16, every_distribution_uses_both_signs_and_all_fraction_bits, 0, SB_DIST_FULL);
     tcase_add_test(bf16, normal_is_bell_shaped_about_zero);
     tcase_add_test(bf16, normal_draws_are_pinned);
     tcase_add_test(bf16, wide_has_every_normal_exponent_and_no_other);
@@ -366,11 +487,16 @@ static Suite *make_suite(void)
     tcase_add_test(bf16, cancel_pairs_inside_a_step_and_across_steps);
     tcase_add_test(bf16, huge_passes_the_largest_number_inside_a_step_and_comes_back);
     tcase_add_test(bf16, other_distributions_ignore_the_pairing);
+    tcase_add_test(bf16, infzero_makes_a_third_of_the_sums_nan_and_leaves_the_rest);
+    tcase_add_test(bf16, full_passes_31_bits_in_the_second_step_of_a_pair);
     suite_add_tcase(suite, bf16);
     TCase *f32 = tcase_create("f32");
     tcase_add_test(f32, unit_is_in_zero_to_one);
     tcase_add_test(f32, normal_f32_uses_all_fraction_bits);
     tcase_add_test(f32, special_has_everything_that_a_float_move_could_change);
+    tcase_add_test(f32, far_is_24_places_above_a_normal_sum);
+    tcase_add_test(f32, limit_is_finite_and_next_to_the_end);
+    tcase_add_loop_test(f32, gradients_have_both_signs, SB_F32_NORMAL, SB_F32_COUNT);
     suite_add_tcase(suite, f32);
     TCase *scales = tcase_create("scales");
     tcase_add_loop_test(scales, scale_bytes_are_those_promised, 0, SB_SCALE_COUNT);

@@ -1,6 +1,7 @@
 /* The program as its users call it: every verb's exit statuses, on a machine with or without a GPU. Makes its own
  * golden set in a temporary folder. Needs build/samebits beside this program. */
 #define _GNU_SOURCE /* mkdtemp, setenv */
+#include <hdf5.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -67,6 +68,9 @@ START_TEST(usage)
     expect(2, "nearest: check", "$S chek");
     expect(2, "nearest: golden make", "$S golden mak");
     expect(2, "no verb 'golden'", "$S golden");
+    expect(0, "golden verify", "$S golden --help");
+    expect(0, "golden make", "$S golden -h");
+    expect(2, "-x: unknown option", "$S info -xy");
     static const char *const verbs[] = {"info", "list", "check", "golden make", "golden verify", "diff"};
     for (int i = 0; i < 6; i++) {
         char command[64];
@@ -97,6 +101,22 @@ START_TEST(info_and_list)
     ck_assert_str_ne(json_string_value(json_object_get(json_array_get(cases, 0), "reason")), "");
     json_decref(cases);
     expect(2, "no suite 'tiny'", "$S list --suite tiny");
+    expect(0, "ad hoc: a call that no suite lists", "$S list --case scale_pack/N=77,cols=96");
+    expect(0, "1 case\n", "$S list --case scale_pack/N=77,cols=96");
+    expect(0, "poisoned tail", "$S list --grep 'poisoned tail'");
+    expect(1, "0", "$S list --grep 'poisoned tail' 2>/dev/null | grep -c '^scale_pack/'"); /* only what holds it */
+    expect(2, "in its id or reason", "$S list --grep 'no such words'");
+    /* What --op takes: every parameter with its choices and its default. */
+    expect(0, "one of: u8 i8 i32 i32x4", "$S info --op scale_pack");
+    expect(0, "the byte where packed has no scale; 0 to 255 (default: 1)", "$S info --op scale_pack");
+    expect(0, "(required)", "$S info --op wgrad_varlen_k");
+    expect(0, "x_gather_idx", "$S info --op wgrad_varlen_k");
+    expect(2, "nearest: scale_pack", "$S info --op scale_pak");
+    ck_assert_int_eq(shell("$S info --op topk_metadata --json 2>/dev/null"), 0);
+    json_t *op = json_loads(output, 0, NULL);
+    ck_assert_uint_gt(json_array_size(json_object_get(op, "parameters")), 5);
+    ck_assert_uint_eq(json_array_size(json_object_get(op, "inputs")), 3);
+    json_decref(op);
 }
 END_TEST
 
@@ -104,7 +124,11 @@ START_TEST(check_passes_on_the_cpu)
 {
     expect(0, "PASS", "$S check --suite smoke --device cpu");
     expect(0, "left out by --device cpu", "$S check --suite smoke --device cpu"); /* the ledger */
+    expect(0, "PASS on CPU only: no kernel ran (0 of ", "$S check --suite smoke --device cpu");
     expect(0, "NOTE: a partial run", "$S check --suite smoke --op scale_pack --device cpu --variant ref");
+    expect(0, "cases that --op selects, only", "$S check --suite smoke --op scale_pack --device cpu --variant ref");
+    expect(0, "only the one case that --case selects",
+           "$S check --device cpu --case $($S list --suite smoke --op wgrad_varlen_k 2>/dev/null | head -1)");
     expect(0, "PASS", "$S check --golden $D/golden/smoke --device cpu");
     expect(0, "PASS", "cd / && $S check --case 'wgrad_varlen_k/*' --suite smoke --device cpu");
 }
@@ -113,7 +137,12 @@ END_TEST
 START_TEST(check_refuses)
 {
     expect(2, "say which cases", "$S check");
-    expect(2, "nearest: topk_metadata/", "$S check --case topk_metdata");
+    expect(2, "nearest: topk_metadata", "$S check --case topk_metdata");
+    expect(2, "--suite ,: a word", "$S check --suite ,");
+    expect(2, "--variant ,: a word", "$S check --suite smoke --variant ,");
+    expect(2, "--require ,: a word", "$S check --suite smoke --device cpu --require ,");
+    expect(2, "--require", "$S check --suite smoke --device cpu --require 99999999999999999999");
+    expect(2, "SAMEBITS_GOLDEN=/nonexistent", "SAMEBITS_GOLDEN=/nonexistent $S check --suite smoke --device cpu");
     expect(2, "no suite", "$S check --suite smokey");
     expect(2, "no op", "$S check --op wgrad");
     expect(2, "nearest: ref", "$S check --suite smoke --variant reff");
@@ -136,9 +165,9 @@ START_TEST(what_did_not_run_is_no_pass)
     expect(3, "LESS THAN REQUIRED", "$S check --suite smoke --device cpu --require 100000");
     expect(0, "PASS", "$S check --suite smoke --device cpu --require 20");
     expect(3, "NOTHING RAN", "$S check --suite smoke --op scale_pack --device cpu --variant tile");
-    expect(3, "NOTHING RAN",
-           "SAMEBITS_GOLDEN=/nonexistent $S check --suite seed --op wgrad_varlen_k --case '*N=*' --device cpu "
-           "--variant ref");
+    expect(3, "NOTHING RAN", /* a golden folder without digests of this suite */
+           "mkdir -p $D/bare/digests; SAMEBITS_GOLDEN=$D/bare $S check --suite seed --op wgrad_varlen_k --case '*N=*' "
+           "--device cpu --variant ref");
 }
 END_TEST
 
@@ -149,6 +178,56 @@ START_TEST(no_gpu_is_exit_3)
     expect(3, "--device 0: ", "$S check --suite smoke --device 0");
     expect(3, "--device all: ", "$S check --suite smoke --device all");
     expect(0, "NOT RUN", "$S check --suite smoke --device auto");
+}
+END_TEST
+
+/* A golden that its set lists and that is gone is bad input, not a reason to compute it, or to leave it out. */
+START_TEST(a_golden_that_is_gone)
+{
+    expect(2, "1 golden file cannot be used",
+           "F=$(find $D/golden/smoke/scale_pack -name '*.h5' | sort | head -1); mv $F $D/kept.h5; echo $F > $D/name; "
+           "$S check --golden $D/golden/smoke --device cpu");
+    expect(0, ".h5 is missing, but ", "$S check --golden $D/golden/smoke --device cpu; true");
+    expect(2, "1 golden file cannot be used", "$S check --suite smoke --device cpu");
+    expect(2, "2 golden files cannot be used", /* the reasons stand in the list, the verdict counts them */
+           "F=$(find $D/golden/smoke/e8m0_upcast -name '*.h5' | sort | head -1); rm $F; "
+           "$S check --suite smoke --device cpu");
+    expect(0, "2", "$S check --suite smoke --device cpu 2>/dev/null | grep -c 'is missing, but '");
+}
+END_TEST
+
+/* --op and --case choose among the cases of the set. */
+START_TEST(a_set_bounds_the_selection)
+{
+    expect(0, "PASS", "$S check --golden $D/golden/smoke --op scale_pack --device cpu");
+    expect(0, "same",
+           "A=$($S check --golden $D/golden/smoke --op scale_pack --device cpu --report $D/a.jsonl >/dev/null 2>&1; "
+           "grep -c '\"variant\":\"ref\"' $D/a.jsonl); "
+           "B=$(find $D/golden/smoke/scale_pack -name '*.h5' | wc -l); test $A -eq $((B + 1)) && echo same");
+    expect(2, "of this set", "$S check --golden $D/golden/smoke --case scale_pack/N=77,cols=96 --device cpu");
+}
+END_TEST
+
+START_TEST(names_that_are_not_utf8)
+{
+    expect(2, "not UTF-8", "X=$(printf '/tmp/\\377'); $S check --golden \"$X\" --device cpu");
+    expect(2, "not UTF-8", "X=$(printf '/tmp/\\377'); $S golden verify --json \"$X\"");
+    expect(2, "not UTF-8", "X=$(printf '/tmp/\\377'); SAMEBITS_GOLDEN=\"$X\" $S check --suite smoke --device cpu");
+    /* A stray file of such a name inside a set: one fault, named as well as it can be. */
+    expect(1, "\"count\": 1",
+           "X=$(printf '\\377'); : > \"$D/golden/smoke/$X.h5\"; $S golden verify --json "
+           "$D/golden/smoke");
+    expect(1, "\"file\"", "$S golden verify --json $D/golden/smoke");
+}
+END_TEST
+
+START_TEST(one_bad_digest_file_is_told_once)
+{
+    expect(2, "1 golden file cannot be used",
+           "rm -r $D/golden/smoke; echo '{}' > $D/golden/digests/smoke.json; $S check --suite smoke --op scale_pack "
+           "--device cpu");
+    expect(0, "same for ", "$S check --suite smoke --op scale_pack --device cpu; true");
+    expect(0, "2\n", "$S check --suite smoke --op scale_pack --device cpu 2>&1 >/dev/null | grep -c smoke.json");
 }
 END_TEST
 
@@ -173,10 +252,33 @@ START_TEST(damage_is_seen)
 }
 END_TEST
 
+/* $D/c.h5: the golden $D/diff40i64/$A as a candidate, with `name` replaced by four elements of another type, or removed
+ * where `type` is H5I_INVALID_HID; without the golden's attributes "op". */
+static void candidate(const char *name, hid_t type)
+{
+    char path[128];
+    const hsize_t four = 4;
+    ck_assert_int_eq(shell("cp $D/diff40i64/$A $D/c.h5"), 0);
+    snprintf(path, sizeof path, "%s/c.h5", folder);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_ge(H5Adelete(file, "op"), 0);
+    if (H5Lexists(file, name, H5P_DEFAULT) > 0)
+        ck_assert_int_ge(H5Ldelete(file, name, H5P_DEFAULT), 0);
+    if (type >= 0) {
+        const hid_t space = H5Screate_simple(1, &four, NULL);
+        const hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        ck_assert_int_ge(dataset, 0);
+        H5Dclose(dataset);
+        H5Sclose(space);
+    }
+    ck_assert_int_ge(H5Fclose(file), 0);
+}
+
 START_TEST(diff_judges_candidates)
 {
     /* A golden file is a candidate too; two calls of other parameters give other bits, or other shapes. */
-    expect(0, "cases in",
+    expect(0, "1 case in",
            "for n in 40 41; do for idx in i32 i64; do "
            "$S golden make --case topk_metadata/N=$n,topk=4,E=8,idx=$idx --out $D/diff$n$idx || exit 9; done; done");
     setenv("A", "topk_metadata/N=40,topk=4,E=8.h5", 1);
@@ -189,6 +291,25 @@ START_TEST(diff_judges_candidates)
     expect(2, "nowhere.h5", "$S diff $D/nowhere.h5 $D/diff40i64/$A");
     expect(2, "text.h5", "echo no hdf5 > $D/text.h5; $S diff $D/diff40i64/$A $D/text.h5");
     expect(2, "expected GOLDEN.h5 CANDIDATE.h5", "$S diff one.h5");
+    /* What a candidate may be instead: each is a difference, and named. */
+    candidate("outputs/topk_score", H5T_IEEE_F64LE);
+    expect(1, "topk_score: expected f32, got float64", "$S diff $D/diff40i64/$A $D/c.h5");
+    candidate("outputs/topk_score", H5T_IEEE_F32BE);
+    expect(1, "topk_score: expected f32, got big-endian float32", "$S diff $D/diff40i64/$A $D/c.h5");
+    candidate("outputs/topk_score", H5I_INVALID_HID);
+    expect(1, "topk_score is missing", "$S diff $D/diff40i64/$A $D/c.h5");
+    candidate("outputs/extra", H5T_IEEE_F32LE);
+    expect(1, "outputs/extra is no output", "$S diff $D/diff40i64/$A $D/c.h5");
+    candidate("outputs", H5I_INVALID_HID);
+    expect(1, "no group /outputs", "$S diff $D/diff40i64/$A $D/c.h5");
+    expect(1, "\"equal\": false", "$S diff --json $D/diff40i64/$A $D/c.h5");
+    expect(2, "GOLDEN comes first", "$S diff $D/c.h5 $D/diff40i64/$A");
+    /* Every wrong tensor once, none twice, and no separator left at an end. */
+    expect(0, "ok",
+           "$S diff $D/diff40i64/$A $(find $D/diff40i32 -name '*.h5') > $D/text; "
+           "N=$(grep -o '^ *[a-zA-Z_]*: [0-9,]* of' $D/text | sort | uniq -d | wc -l); "
+           "test $N -eq 0 && test $(grep -c ' elements differ' $D/text) -ge 2 && ! grep -q '; *$' $D/text && "
+           "echo ok");
     expect(3, "rejected call",
            "$S golden make --case topk_metadata/N=65,topk=4,E=100,route=duplicate --out $D/rejected && "
            "F=$(find $D/rejected -name '*.h5') && $S diff $F $F");
@@ -199,7 +320,7 @@ START_TEST(golden_make)
 {
     expect(2, "say where to", "$S golden make --suite smoke");
     expect(2, "say which cases", "$S golden make --out $D/x");
-    expect(0, "1 cases", "$S golden make --case scale_pack/N=5,cols=64 --out $D/x");
+    expect(0, "1 case in ", "$S golden make --case scale_pack/N=5,cols=64 --out $D/x");
     expect(0, "intact", "$S golden verify --deep $D/x");
     expect(0, "PASS", "$S check --golden $D/x --device cpu");
     expect(
@@ -215,19 +336,78 @@ START_TEST(reports)
     expect(0, "\"record\":\"end\"",
            "$S check --suite smoke --device cpu --report $D/r.jsonl --markdown $D/r.md >/dev/null; tail -1 $D/r.jsonl");
     expect(0, "\"record\":\"begin\"", "head -1 $D/r.jsonl");
-    expect(0, "PASS", "cat $D/r.md");
+    expect(0, "## Samebits: PASS on CPU only", "cat $D/r.md");
+    expect(0, "\"launches\":null", "grep '\"PASS\"' $D/r.jsonl | head -1");
+    expect(0, "\"seconds\":null", "grep '\"NOT RUN\"' $D/r.jsonl | head -1");
+    /* A run that cannot start leaves an earlier report alone: no such GPU; no descriptors for a worker's pipes. */
+    expect(0, "the same",
+           "cp $D/r.jsonl $D/r.copy; $S check --suite smoke --device 4711 --report $D/r.jsonl --markdown $D/r.md "
+           ">/dev/null 2>&1; test $? -eq 3 && cmp $D/r.jsonl $D/r.copy && echo the same");
+    expect(3, "cannot start a worker",
+           "ulimit -n 6; $S check --suite smoke --device cpu --report $D/r.jsonl --markdown $D/r.md");
+    expect(0, "the same", "cmp $D/r.jsonl $D/r.copy && echo the same");
 }
 END_TEST
 
+/* The command to repeat a failure carries everything the result depends on, and repeats it. */
+START_TEST(repeating_a_failure)
+{
+    /* Goldens whose bytes are right, with digests of another answer: the reference fails against them. */
+    expect(1, "repeat: SAMEBITS_GOLDEN=",
+           "$S golden make --case topk_metadata/N=41,topk=4,E=8 --digests "
+           "$D/golden/digests/seed.json 2>/dev/null; python3 - $D/golden/digests/seed.json <<'EOF'\n"
+           "import hashlib, json, re, sys\n"
+           "text = open(sys.argv[1]).read()\n"
+           "text = re.sub(r'(\"outputs/TKP\": \")[0-9a-f]{64}', r'\\g<1>' + '0' * 64, text)\n"
+           "bare = re.sub(r'(\"content_sha256\": \")[0-9a-f]{64}', r'\\g<1>', text)\n"
+           "digest = hashlib.sha256(bare.encode()).hexdigest()\n"
+           "open(sys.argv[1], 'w').write(bare.replace('\"content_sha256\": \"', '\"content_sha256\": \"' + digest))\n"
+           "EOF\n"
+           "$S check --case topk_metadata/N=41,topk=4,E=8 --device cpu --variant ref --timeout 77 > $D/first; S1=$?; "
+           "grep 'repeat: ' $D/first | head -1; grep -q -- '--timeout 77' $D/first && (exit $S1)");
+    expect(1, "outputs/TKP differs from the digest committed",
+           "sh -c \"$(grep 'repeat: ' $D/first | head -1 | sed 's/.*repeat: //')\"");
+}
+END_TEST
+
+/* Waits until the report $D/r.jsonl holds a result, at most a minute; the run is $P. A shell starts what it puts in the
+ * background with SIGINT ignored: python3 gives the program the usual disposition back. */
+#define IN_THE_MIDDLE                                                                                                  \
+    "rm -f $D/r.jsonl; python3 -c 'import os,signal,sys; signal.signal(signal.SIGINT,signal.SIG_DFL); "                \
+    "os.execv(sys.argv[1],sys.argv[1:])' $S check --suite seed --device cpu --report $D/r.jsonl & P=$!; "              \
+    "for i in $(seq 600); do grep -q '\"record\":\"result\"' $D/r.jsonl 2>/dev/null && break; sleep 0.1; done; "
+
 START_TEST(an_interrupt_leaves_no_verdict)
 {
-    /* Cases of the seed suite take seconds each: the interrupt comes in the middle. */
-    expect(130, "interrupted: no verdict",
-           "$S check --suite seed --device cpu --report $D/r.jsonl & P=$!; "
-           "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; test -s $D/r.jsonl && break; done; sleep 0.3; kill -INT $P; "
-           "wait $P");
+    expect(130, "interrupted: no verdict", IN_THE_MIDDLE "kill -INT $P; wait $P");
     expect(1, "", "grep '\"record\":\"end\"' $D/r.jsonl");
     expect(0, "begin", "head -1 $D/r.jsonl");
+    expect(0, "not reached: the run was interrupted", "grep '\"record\":\"ledger\"' $D/r.jsonl");
+    expect(143, "interrupted: no verdict", IN_THE_MIDDLE "kill -TERM $P; wait $P");
+}
+END_TEST
+
+/* The worker is killed from outside: one FAIL, exit 1, and the rest goes on. */
+START_TEST(a_worker_that_is_killed_is_a_failure)
+{
+    expect(1, "signal 9",
+           IN_THE_MIDDLE "W=$(cat /proc/$P/task/$P/children); kill -9 $W; "
+                         "for i in $(seq 600); do grep -q '\"FAIL\"' $D/r.jsonl && break; sleep 0.1; "
+                         "done; wait $P");
+    expect(0, "\"exit_status\":1", "tail -1 $D/r.jsonl");
+    expect(0, "1\n", "grep -c '\"outcome\":\"FAIL\"' $D/r.jsonl");
+}
+END_TEST
+
+START_TEST(an_interrupt_leaves_no_manifest)
+{
+    expect(130, "",
+           "python3 -c 'import os,signal,sys; signal.signal(signal.SIGINT,signal.SIG_DFL); "
+           "os.execv(sys.argv[1],sys.argv[1:])' $S golden make --suite standard --out $D/cut & P=$!; "
+           "for i in $(seq 600); do test -n \"$(find $D/cut -name '*.h5' 2>/dev/null | head -1)\" && break; sleep 0.1; "
+           "done; kill -INT $P; wait $P");
+    expect(1, "", "test -e $D/cut/manifest.json");
+    expect(0, "0\n", "find $D/cut -name '*tmp*' | wc -l");
 }
 END_TEST
 
@@ -243,11 +423,18 @@ static Suite *make_suite(void)
     tcase_add_test(t, check_refuses);
     tcase_add_test(t, what_did_not_run_is_no_pass);
     tcase_add_test(t, no_gpu_is_exit_3);
+    tcase_add_test(t, a_golden_that_is_gone);
+    tcase_add_test(t, a_set_bounds_the_selection);
+    tcase_add_test(t, names_that_are_not_utf8);
+    tcase_add_test(t, one_bad_digest_file_is_told_once);
     tcase_add_test(t, damage_is_seen);
     tcase_add_test(t, diff_judges_candidates);
     tcase_add_test(t, golden_make);
     tcase_add_test(t, reports);
+    tcase_add_test(t, repeating_a_failure);
     tcase_add_test(t, an_interrupt_leaves_no_verdict);
+    tcase_add_test(t, a_worker_that_is_killed_is_a_failure);
+    tcase_add_test(t, an_interrupt_leaves_no_manifest);
     suite_add_tcase(s, t);
     return s;
 }

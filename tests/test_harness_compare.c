@@ -157,6 +157,20 @@ START_TEST(value_patterns)
     e = tensor("idx", SB_I32, 1, 6, 0, 0, padded);
     x = tensor("idx", SB_I32, 1, 6, 0, 0, junk);
     ASSERT_HAS(differ(&e, &x, NULL).pattern, "only where 0x00000000 (0) is expected");
+    int32_t stuck[6] = {3, 0, 7, 0, 7, 0}, full[6] = {7, 7, 7, 7, 7, 7};
+    e.data = stuck;
+    x.data = full;
+    ASSERT_HAS(differ(&x, &e, NULL).pattern, "only where 0x00000007 (7) is expected");
+    int32_t many[6] = {1, 2, 3, 4, 5, 7};
+    e.data = many;
+    ASSERT_HAS(differ(&e, &x, NULL).pattern, "the candidate holds one value, 0x00000007 (7), at all of them");
+    uint32_t little[3] = {0x11223344, 0x00000055, 0x66770000}, big[3] = {0x44332211, 0x55000000, 0x00007766};
+    e = tensor("idx", SB_I32, 1, 3, 0, 0, little);
+    x = tensor("idx", SB_I32, 1, 3, 0, 0, big);
+    ASSERT_HAS(differ(&e, &x, NULL).pattern, "the expected bytes in reverse order");
+    char distance[32];
+    sb_ulp_text(SB_F32, 0x3F800000, 0xBF800000, distance, sizeof distance);
+    ck_assert_str_eq(distance, "other sign");
 }
 END_TEST
 

@@ -206,7 +206,7 @@ START_TEST(another_file_is_bad_input)
     ck_assert_ptr_nonnull(strstr(error.text, "outputs/dst is not what "));
     snprintf(j.stored, sizeof j.stored, "%s/nowhere.h5", folder);
     ck_assert_int_eq(serve(j, "ref", &error).outcome, SB_OUTCOME_COUNT);
-    ck_assert_ptr_nonnull(strstr(error.text, "nowhere.h5"));
+    ck_assert_ptr_nonnull(strstr(error.text, "nowhere.h5 is missing"));
 }
 END_TEST
 
@@ -219,17 +219,51 @@ START_TEST(places)
     ck_assert(sb_case_parse(&c, &fake_table.list, "fake/n=1000", &err));
     snprintf(root, sizeof root, "%s/smoke/fake/n=1000", folder);
     store("fake/n=1000", false, &j); /* folder/fake/n=1000.h5 */
-    ck_assert(sb_golden_locate(&c, folder, "", &j));
+    ck_assert(sb_golden_locate(&c, folder, "", &j, &err));
     ck_assert_ptr_nonnull(strstr(j.stored, "/fake/n=1000.h5"));
     ck_assert_ptr_nonnull(strstr(j.manifest, "/manifest.json"));
-    ck_assert(!sb_golden_locate(&c, "/nonexistent", "", &j));
-    ck_assert(sb_golden_locate(&c, NULL, folder, &j)); /* no folder/smoke: compute */
+    ck_assert(sb_golden_locate(&c, NULL, folder, &j, &err));
+    ck_assert_ptr_nonnull(strstr(j.stored, "/smoke/fake/n=1000.h5"));
+    ck_assert(sb_golden_locate(&c, NULL, "", &j, &err)); /* no golden folder: compute */
     ck_assert_str_eq(j.stored, "");
+    char deep[SB_PATH_SIZE - 8]; /* fits by itself, not with a file's name: a cut name would be another file */
+    memset(deep, 'd', sizeof deep);
+    deep[sizeof deep - 1] = '\0';
+    ck_assert(!sb_golden_locate(&c, deep, "", &j, &err));
+    ck_assert_int_eq(err.exit, SB_EXIT_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "too long"));
+    ck_assert(!sb_golden_locate(&c, NULL, deep, &j, &err));
+    unsetenv("SAMEBITS_GOLDEN");
+    ck_assert(sb_golden_root_check(&err));
+    setenv("SAMEBITS_GOLDEN", "/tmp/\xff", 1);
+    ck_assert(!sb_golden_root_check(&err));
+    ck_assert_ptr_nonnull(strstr(err.text, "not UTF-8"));
     setenv("SAMEBITS_GOLDEN", folder, 1);
+    ck_assert(!sb_golden_root_check(&err));
+    ck_assert_ptr_nonnull(strstr(err.text, folder));
     ck_assert(!sb_golden_root(root, sizeof root)); /* neither digests nor smoke in it */
     commit_digests("fake/n=1000", false);
     ck_assert(sb_golden_root(root, sizeof root));
     ck_assert_str_eq(root, folder);
+    ck_assert(sb_golden_root_check(&err));
+}
+END_TEST
+
+/* A golden that is gone is no reason to compute the answer instead, as long as its set claims to hold it. */
+START_TEST(a_missing_golden)
+{
+    struct sb_message error = {0};
+    commit_digests("fake/n=1000", false);
+    struct sb_job j = job("fake/n=1000");
+    snprintf(j.stored, sizeof j.stored, "%s/fake/gone.h5", folder);
+    snprintf(j.manifest, sizeof j.manifest, "%s/digests/smoke.json", folder);
+    ck_assert_int_eq(serve(j, "ref", &error).outcome, SB_OUTCOME_COUNT);
+    ck_assert_int_eq(error.exit, SB_EXIT_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(error.text, "fake/gone.h5 is missing, but "));
+    snprintf(j.case_id, sizeof j.case_id, "fake/n=0"); /* the set has no such case: computed */
+    const struct sb_result r = serve(j, "right", NULL);
+    ck_assert_int_eq(r.outcome, SB_PASS);
+    ck_assert_str_eq(r.judge, "reference");
 }
 END_TEST
 
@@ -246,6 +280,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, stored_rejections);
     tcase_add_test(t, another_file_is_bad_input);
     tcase_add_test(t, places);
+    tcase_add_test(t, a_missing_golden);
     suite_add_tcase(s, t);
     return s;
 }

@@ -87,14 +87,62 @@ START_TEST(refusals)
     refuse("v --op fkae", "no op 'fkae'; nearest: fake");
     refuse("v --case fake", "an id reads op/name=value");
     refuse("v --case fake/n=100O", "no case 'fake/n=100O'");
-    refuse("v --case fake/n=100O", "nearest: fake/n=1000");
-    refuse("v --case fkae/n=0", "nearest: fake/n=0");
+    refuse("v --case fake/n=100O", "n needs a whole number"); /* the reason is enough: no id is nearer to it */
+    ck_assert_ptr_null(strstr(err.text, "nearest"));
+    refuse("v --case fkae/n=0", "no op 'fkae'); nearest: fake");
+    refuse("v --case fkae/*", "no op 'fkae'); nearest: fake");
+    refuse("v --case nope", "no case 'nope' (no op 'nope')");
+    ck_assert_ptr_null(strstr(err.text, "nearest")); /* whatever id is shortest is near to nothing */
     refuse("v --case fake/m=0", "no case 'fake/m=0'");
     refuse("v --case fake/*zzz*", "no case matches");
     refuse("v --suite smoke --case fake/n=16,reject=1", "is not in that suite (standard)");
     refuse("v --suite smoke --case fake/n=77", "no suite lists it");
     refuse("v --suite smoke --case *reject*", "no case matches");
     refuse("v --suite seed", "nothing is selected");
+}
+END_TEST
+
+/* Selects among the cases of a set: fake/n=1000, fake/n=16,reject=1 and the ad hoc fake/n=78. */
+static bool choose_within(const char *line)
+{
+    static char words[512];
+    static char *argv[12];
+    static const char *const ids[] = {"fake/n=1000", "fake/n=16,reject=1", "fake/n=78"};
+    char *save = NULL;
+    int argc = 0;
+    struct sb_selection set = {0};
+    struct sb_options o;
+    memset(&err, 0, sizeof err);
+    for (int i = 0; i < 3; i++) {
+        struct sb_case c;
+        ck_assert(sb_case_parse(&c, &fake_table.list, ids[i], &err) && sb_select_add(&set, &c, &err));
+    }
+    snprintf(words, sizeof words, "%s", line);
+    for (char *w = strtok_r(words, " ", &save); w != NULL; w = strtok_r(NULL, " ", &save))
+        argv[argc++] = w;
+    argv[argc] = NULL;
+    ck_assert(sb_options_parse(&o, &table, argc, argv, &err));
+    sb_selection_free(&selected);
+    const bool ok = sb_select_within(&selected, &fake_table, &o, &set, &err);
+    sb_options_free(&o);
+    sb_selection_free(&set);
+    return ok;
+}
+
+START_TEST(within_a_set)
+{
+    ck_assert(choose_within("v"));
+    ck_assert_int_eq(selected.count, 3);
+    ck_assert(choose_within("v --op fake"));
+    ck_assert_int_eq(selected.count, 3);
+    ck_assert(choose_within("v --suite standard"));
+    ck_assert_int_eq(selected.count, 2);
+    ck_assert(choose_within("v --case *n=7*"));
+    ck_assert_int_eq(selected.count, 1);
+    ck_assert(choose_within("v --case fake/n=78"));
+    ck_assert(!choose_within("v --case fake/n=0")); /* a case, but not of this set */
+    ck_assert_ptr_nonnull(strstr(err.text, "is not one of the 3 of this set"));
+    ck_assert(!choose_within("v --suite seed"));
 }
 END_TEST
 
@@ -105,6 +153,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, suites_and_ops);
     tcase_add_test(t, cases);
     tcase_add_test(t, refusals);
+    tcase_add_test(t, within_a_set);
     suite_add_tcase(s, t);
     return s;
 }

@@ -249,6 +249,18 @@ START_TEST(overflow_is_infinity)
 }
 END_TEST
 
+/* 67,108,860 + 16 * 133,171,200 = 2,197,848,060 units of 2^-25, more than an int32_t holds; 65.5 and a little. */
+START_TEST(aligned_sums_pass_32_bits)
+{
+    struct vector v = zeros(0x3FFFFFFFu);
+    set(&v, 0, 15, 0x3FFF, 0x3FFF);
+    expect(&v, 0x4283007Fu);
+    v = zeros(0xBFFFFFFFu);
+    set(&v, 0, 15, 0x3FFF, 0xBFFF);
+    expect(&v, 0xC283007Fu);
+}
+END_TEST
+
 /* ---- NaN and infinity
  * ------------------------------------------------------------------------------------------------ */
 
@@ -569,6 +581,7 @@ static Suite *make_suite(void)
     tcase_add_test(tc, floor_of_minus_133);
     tcase_add_test(tc, subnormals_in_and_out);
     tcase_add_test(tc, overflow_is_infinity);
+    tcase_add_test(tc, aligned_sums_pass_32_bits);
     tcase_add_test(tc, nan_and_infinity);
     tcase_add_loop_test(tc, agrees_with_the_second_model, 0, CLASSES);
     tcase_add_test(tc, planted_constants_are_found);

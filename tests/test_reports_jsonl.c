@@ -82,7 +82,7 @@ static void fill(const struct sb_field *fields, void *record, int salt)
         const double seconds = 0.1 + salt;
         if (field->kind == SB_FIELD_TEXT)
             snprintf(at, field->size, "%s %d \"\\/ \xc3\xa9", field->name, salt);
-        else if (field->kind == SB_FIELD_INTEGER)
+        else if (field->kind == SB_FIELD_INTEGER || field->kind == SB_FIELD_COUNTED || field->kind == SB_FIELD_OF_FAULT)
             memcpy(at, &number, sizeof number);
         else if (field->kind == SB_FIELD_SECONDS)
             memcpy(at, &seconds, sizeof seconds);
@@ -321,6 +321,25 @@ START_TEST(unknown_seconds_are_null)
         ck_assert(back.seconds == -1);
         free(text);
     }
+}
+END_TEST
+
+START_TEST(what_was_not_counted_is_null)
+{
+    struct sb_result result = made_result("op", "variant", SB_PASS, 0), back;
+    result.launches = -1;
+    result.elements = 0;
+    char *text = NULL, why[WHY];
+    size_t size = 0;
+    FILE *const f = open_memstream(&text, &size);
+    sb_jsonl_result(f, &result);
+    fclose(f);
+    ck_assert_ptr_nonnull(strstr(text, "\"launches\":null"));
+    ck_assert_ptr_nonnull(strstr(text, "\"elements\":null"));
+    ck_assert_msg(sb_jsonl_parse_result(text, &back, why, sizeof why), "%s", why);
+    ck_assert_int_eq(back.launches, -1);
+    ck_assert_int_eq(back.elements, 0);
+    free(text);
 }
 END_TEST
 
@@ -681,6 +700,7 @@ static Suite *make_suite(void)
     tcase_add_test(round, replaced_bytes_still_fit_their_field);
     tcase_add_test(round, numbers_are_finite_and_exact);
     tcase_add_test(round, unknown_seconds_are_null);
+    tcase_add_test(round, what_was_not_counted_is_null);
     tcase_add_test(round, a_pass_that_compared_nothing_is_written_and_read_as_a_failure);
     tcase_add_test(round, ten_thousand_results_come_back);
     tcase_add_test(round, a_result_is_in_the_file_as_soon_as_it_is_written);

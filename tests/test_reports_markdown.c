@@ -147,6 +147,37 @@ START_TEST(every_outcome_is_shown)
 }
 END_TEST
 
+START_TEST(a_page_without_a_kernel_says_so)
+{
+    struct sb_report r = made_green();
+    for (int i = 0; i < r.results; i++)
+        copy_text(r.result[i].device, sizeof r.result[i].device, "cpu");
+    r.targets[0] = '\0';
+    copy_text(r.cuda_compiler, sizeof r.cuda_compiler, "none");
+    char *const page = page_of(&r, GITHUB_COMMENT);
+    ck_assert(starts(page, "## Samebits: PASS on CPU only\n"));
+    ck_assert_ptr_nonnull(strstr(page, "| targets | none: built without CUDA |\n"));
+    free(page);
+    sb_report_free(&r);
+}
+END_TEST
+
+START_TEST(one_reason_for_many_paths_is_one_row)
+{
+    struct sb_report r = made_head();
+    static const char *const paths[][2] = {{"a", "x"}, {"a", "y"}, {"b", "x"}, {"a", "x"}};
+    for (int i = 0; i < 4; i++) {
+        struct sb_result result = made_result(paths[i][0], paths[i][1], SB_NOT_RUN, i);
+        copy_text(result.detail, sizeof result.detail, "no GPU");
+        ck_assert(sb_report_add(&r, &result));
+    }
+    char *const page = page_of(&r, GITHUB_COMMENT);
+    ck_assert_ptr_nonnull(strstr(page, "| NOT RUN | 4 | 2 ops | 3 paths | no GPU |\n"));
+    free(page);
+    sb_report_free(&r);
+}
+END_TEST
+
 START_TEST(a_single_result_of_every_outcome_is_counted_under_its_name)
 {
     for (int outcome = 0; outcome < SB_OUTCOME_COUNT; outcome++) {
@@ -209,7 +240,6 @@ START_TEST(a_failure_is_shown_whole)
                                        "#### 1. `wgrad_varlen_k:number=0`\n\n"
                                        "```text\n"
                                        "mma_sync on 0: a made-up GPU (sm_90), against stored golden\n"
-                                       "the values differ\n"
                                        "dw: 12 of 1,024 elements differ (1.17 %)\n"
                                        "pattern: one row: e=1 m=3\n"
                                        "index              expected        actual                   distance\n"
@@ -217,6 +247,7 @@ START_TEST(a_failure_is_shown_whole)
                                        "[e=1, m=3, n=50]   0x3f800000 (1)  0x3f800001 (1.00000012)  1 ulp\n"
                                        "[e=1, m=3, n=100]  0x3f800000 (1)  0x3f800001 (1.00000012)  1 ulp\n"
                                        "... and 9 more\n"
+                                       "the values differ\n"
                                        "```\n"
                                        "Repeat only this:\n"
                                        "```sh\n"
@@ -662,6 +693,8 @@ static Suite *make_suite(void)
     Suite *const suite = suite_create("reports: Markdown");
     TCase *const content = tcase_create("content");
     tcase_add_test(content, every_outcome_is_shown);
+    tcase_add_test(content, a_page_without_a_kernel_says_so);
+    tcase_add_test(content, one_reason_for_many_paths_is_one_row);
     tcase_add_test(content, a_single_result_of_every_outcome_is_counted_under_its_name);
     tcase_add_test(content, it_opens_with_what_a_reviewer_must_see);
     tcase_add_test(content, a_failure_is_shown_whole);

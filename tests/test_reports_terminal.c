@@ -67,7 +67,6 @@ START_TEST(a_failure_block_has_what_is_needed_to_find_it)
     fclose(f);
     ck_assert_str_eq(text, "FAIL    wgrad_varlen_k:number=4\n"
                            "        mma_sync on 0: a made-up GPU (sm_90), against stored golden\n"
-                           "        the values differ\n"
                            "        dw: 12 of 1,024 elements differ (1.17 %)\n"
                            "        pattern: one row: e=1 m=3\n"
                            "        index              expected        actual                   distance\n"
@@ -75,6 +74,7 @@ START_TEST(a_failure_block_has_what_is_needed_to_find_it)
                            "        [e=1, m=3, n=50]   0x3f800000 (1)  0x3f800001 (1.00000012)  1 ulp\n"
                            "        [e=1, m=3, n=100]  0x3f800000 (1)  0x3f800001 (1.00000012)  1 ulp\n"
                            "        ... and 9 more\n"
+                           "        the values differ\n"
                            "        repeat: samebits check --case 'wgrad_varlen_k:number=4'\n");
     free(text);
 }
@@ -292,6 +292,46 @@ START_TEST(ten_thousand_failures_stay_readable)
 }
 END_TEST
 
+START_TEST(one_reason_for_many_paths_is_one_line)
+{
+    struct sb_report r = made_head();
+    static const char *const paths[][2] = {{"a", "x"}, {"a", "y"}, {"b", "x"}, {"a", "x"}};
+    for (int i = 0; i < 4; i++) {
+        struct sb_result result = made_result(paths[i][0], paths[i][1], SB_NOT_RUN, i);
+        copy_text(result.detail, sizeof result.detail, "no GPU");
+        ck_assert(sb_report_add(&r, &result));
+        copy_text(result.detail, sizeof result.detail, "a reason of a alone");
+        if (i < 2)
+            ck_assert(sb_report_add(&r, &result));
+    }
+    char *const text = plain(&r);
+    ck_assert_ptr_nonnull(strstr(text, "NOT RUN       4  3 paths of 2 ops: no GPU\n"));
+    ck_assert_ptr_nonnull(strstr(text, "NOT RUN       2  2 paths of a: a reason of a alone\n"));
+    ck_assert_int_eq(count_of(text, "no GPU"), 1);
+    free(text);
+    sb_report_free(&r);
+}
+END_TEST
+
+START_TEST(a_pass_without_a_kernel_says_so)
+{
+    struct sb_report r = made_green();
+    char *text = plain(&r), *line = last_line(text);
+    ck_assert(strncmp(line, "PASS: ", 6) == 0);
+    free(line);
+    free(text);
+    for (int i = 0; i < r.results; i++)
+        copy_text(r.result[i].device, sizeof r.result[i].device, "cpu");
+    copy_text(r.verdict, sizeof r.verdict, "PASS on CPU only: no kernel ran (0 of 3 GPU paths)");
+    text = plain(&r);
+    line = last_line(text);
+    ck_assert(strncmp(line, "PASS on CPU only: no kernel ran (0 of 3 GPU paths) (exit 0", 57) == 0);
+    free(line);
+    free(text);
+    sb_report_free(&r);
+}
+END_TEST
+
 START_TEST(many_reasons_and_paths_are_bounded_with_a_count)
 {
     struct sb_report r = made_green();
@@ -369,6 +409,8 @@ static Suite *make_suite(void)
     tcase_add_test(tests, colour_only_when_asked);
     tcase_add_test(tests, no_text_reaches_the_terminal_as_a_control);
     tcase_add_test(tests, ten_thousand_failures_stay_readable);
+    tcase_add_test(tests, one_reason_for_many_paths_is_one_line);
+    tcase_add_test(tests, a_pass_without_a_kernel_says_so);
     tcase_add_test(tests, many_reasons_and_paths_are_bounded_with_a_count);
     tcase_add_test(tests, launches_are_a_number_or_a_range_or_nothing);
     tcase_add_test(tests, ignored_ids_are_a_warning);
