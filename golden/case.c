@@ -1,5 +1,6 @@
 /* case.c - from text to a case and back. The id is printed, used as a path and hashed, so its form is strict: see
  * struct sb_case in op.h. */
+#include "near.h"
 #include "op.h"
 
 #include <inttypes.h>
@@ -8,64 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EDIT_MAX = 64, NEAR_MAX = 3 };
-
 /* ---- near misses -------------------------------------------------------------------------------- */
-
-int sb_edit_distance(const char *a, const char *b)
-{
-    /* Names are short; of longer text only the start decides. */
-    const size_t a_length = strnlen(a, EDIT_MAX), b_length = strnlen(b, EDIT_MAX);
-    int row[EDIT_MAX + 1];
-    for (size_t j = 0; j <= b_length; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= a_length; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= b_length; j++) {
-            const int replaced = diagonal + (a[i - 1] != b[j - 1]);
-            const int shorter = row[j - 1] < row[j] ? row[j - 1] : row[j];
-            diagonal = row[j];
-            row[j] = replaced <= shorter ? replaced : shorter + 1;
-        }
-    }
-    return row[b_length];
-}
-
-struct near_list {
-    const char *name[NEAR_MAX];
-    int distance[NEAR_MAX];
-    int count;
-};
-
-static bool is_near(const char *typed, const char *name, int distance)
-{
-    const size_t length = strlen(typed);
-    if (length >= 2 && (strstr(name, typed) != NULL || strstr(typed, name) != NULL))
-        return true;
-    return distance <= 1 + (int)strlen(name) / 3;
-}
-
-/* Keeps the closest few, closest first; of equals the first met stays in front. */
-static void near_offer(struct near_list *near, const char *typed, const char *name)
-{
-    const int distance = sb_edit_distance(typed, name);
-    if (!is_near(typed, name, distance))
-        return;
-    int at = near->count;
-    while (at > 0 && near->distance[at - 1] > distance)
-        at--;
-    if (at == NEAR_MAX)
-        return;
-    if (near->count < NEAR_MAX)
-        near->count++;
-    for (int i = near->count - 1; i > at; i--) {
-        near->name[i] = near->name[i - 1];
-        near->distance[i] = near->distance[i - 1];
-    }
-    near->name[at] = name;
-    near->distance[at] = distance;
-}
 
 static void append(char *text, size_t size, const char *separator, const char *word)
 {
@@ -75,24 +19,22 @@ static void append(char *text, size_t size, const char *separator, const char *w
 }
 
 /* "did you mean N, cols?" or, with nothing near, "known: N, cols, ...". */
-static void near_text(const struct near_list *near, const char *known, char *text, size_t size)
+static void near_text(const struct sb_near *near, const char *known, char *text, size_t size)
 {
-    if (near->count == 0) {
+    char names[256];
+    sb_near_list(near, names, sizeof names);
+    if (names[0] == '\0')
         snprintf(text, size, "known: %s", known);
-        return;
-    }
-    char names[256] = "";
-    for (int i = 0; i < near->count; i++)
-        append(names, sizeof names, ", ", near->name[i]);
-    snprintf(text, size, "did you mean %s?", names);
+    else
+        snprintf(text, size, "did you mean %s?", names);
 }
 
 static bool fail_unknown_op(const struct sb_op_list *ops, const char *name, struct sb_error *err)
 {
-    struct near_list near = {0};
+    struct sb_near near = {.wanted = name};
     char known[512] = "", hint[600];
     for (int i = 0; i < ops->count; i++) {
-        near_offer(&near, name, ops->op[i]->name);
+        sb_near_offer(&near, ops->op[i]->name);
         append(known, sizeof known, ", ", ops->op[i]->name);
     }
     near_text(&near, known, hint, sizeof hint);
@@ -101,10 +43,10 @@ static bool fail_unknown_op(const struct sb_op_list *ops, const char *name, stru
 
 static bool fail_unknown_param(const struct sb_op *op, const char *name, struct sb_error *err)
 {
-    struct near_list near = {0};
+    struct sb_near near = {.wanted = name};
     char known[512] = "", hint[600];
     for (const struct sb_param_spec *p = op->params; p->name != NULL; p++) {
-        near_offer(&near, name, p->name);
+        sb_near_offer(&near, p->name);
         append(known, sizeof known, ", ", p->name);
     }
     near_text(&near, known, hint, sizeof hint);
@@ -114,10 +56,10 @@ static bool fail_unknown_param(const struct sb_op *op, const char *name, struct 
 static bool fail_unknown_choice(const struct sb_op *op, const struct sb_param_spec *spec, const char *value,
                                 struct sb_error *err)
 {
-    struct near_list near = {0};
+    struct sb_near near = {.wanted = value};
     char known[512] = "", hint[600];
     for (const char *const *choice = spec->choices; *choice != NULL; choice++) {
-        near_offer(&near, value, *choice);
+        sb_near_offer(&near, *choice);
         append(known, sizeof known, ", ", *choice);
     }
     near_text(&near, known, hint, sizeof hint);

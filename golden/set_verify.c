@@ -240,7 +240,18 @@ static void check_sums(struct verify *v, const struct sb_manifest *m, const char
     free(path);
 }
 
-/* Exactly the listed files: a missing one is found when its turn comes. Other kinds of files are the user's own. */
+static bool is_link_to_folder(const struct verify *v, const char *name)
+{
+    struct stat itself, target;
+    char *path = sb_path_join(v->dir, name);
+    const bool link = path != NULL && lstat(path, &itself) == 0 && S_ISLNK(itself.st_mode) &&
+                      stat(path, &target) == 0 && S_ISDIR(target.st_mode);
+    free(path);
+    return link;
+}
+
+/* Exactly the listed files: a missing one is found when its turn comes. Other kinds of files (a README) are the user's
+ * own. A link to a folder is not followed, so it could hide golden files that the manifest does not list: a fault. */
 static bool check_extra(struct verify *v, const struct sb_manifest *m, struct sb_error *err)
 {
     struct sb_file_list files;
@@ -253,6 +264,8 @@ static bool check_extra(struct verify *v, const struct sb_manifest *m, struct sb
         long pid;
         if (sb_file_is_temporary(path, &pid))
             tell(v, path, "", "left over from a run that was cut short: remove it");
+        if (is_link_to_folder(v, path))
+            tell(v, path, "", "a link to a folder: what is in it is not looked at; put the folder itself here");
         if (!sb_ends_in(path, ".h5"))
             continue;
         snprintf(id, sizeof id, "%.*s", (int)(n - 3), path);

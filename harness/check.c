@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "build_info.h"
 #include "device.h"
@@ -15,6 +16,7 @@
 #include "text.h"
 #include "verbs.h"
 #include "verdict.h"
+#include "vouch.h"
 
 static const struct sb_option options[] = {
     SB_SELECT_OPTIONS,
@@ -40,7 +42,9 @@ static const struct sb_option_table table = {
     .notes = "Exit status: 0 all that ran passed and something ran; 1 a mismatch; 2 bad usage or bad input; 3 nothing "
              "could\n"
              "run, or less than --require asked for; 130 interrupted. What did not run is listed and never counts as "
-             "passed.",
+             "passed.\n"
+             "A case of a suite that neither a golden nor a digest file vouches for is bad input; relations that hold\n"
+             "are no verdict on bits.",
 };
 
 /* One reason why cases could not be prepared. A damaged digest file is one reason for hundreds of them. */
@@ -74,6 +78,7 @@ struct check {
     struct bad_input bad[BAD_INPUTS];
     int bads;
     int64_t bad_cases;
+    int unvouched; /* cases of a suite that no golden and no digest file stands behind: bad input too */
 };
 
 /* ---- what to run ---------------------------------------------------------------------------------- */
@@ -296,30 +301,6 @@ static void not_run(struct check *check, const struct sb_case *c, const char *va
 
 /* ---- the run -------------------------------------------------------------------------------------- */
 
-static void add_variant(struct sb_job *job, const struct sb_options *o, const char *variant)
-{
-    if (wanted(o, variant) && job->variants < SB_JOB_VARIANTS)
-        snprintf(job->variant[job->variants++], sizeof job->variant[0], "%s", variant);
-}
-
-/* What device k has to do for a case; the first one does the work on the CPU as well. */
-static void plan_job(struct check *check, const struct sb_case *c, int k, struct sb_job *job)
-{
-    memset(job, 0, sizeof *job);
-    snprintf(job->case_id, sizeof job->case_id, "%s", c->id);
-    snprintf(job->golden_root, sizeof job->golden_root, "%s", check->root);
-    if (k == 0) {
-        add_variant(job, check->o, "ref");
-        if (c->op->relations != NULL)
-            add_variant(job, check->o, "relations");
-    }
-    for (const struct sb_variant *v = sb_op_row_find(check->ops, c->op->name)->variants; v->name != NULL; v++)
-        if (check->devices > 0)
-            add_variant(job, check->o, v->name);
-        else if (wanted(check->o, v->name))
-            not_run(check, c, v->name, check->no_gpu);
-}
-
 static void note_bad_input(struct check *check, const struct sb_job *job, const char *text)
 {
     check->bad_cases++;
@@ -329,7 +310,7 @@ static void note_bad_input(struct check *check, const struct sb_job *job, const 
             return;
         }
     sb_progress_clear(&check->progress);
-    fprintf(stderr, "samebits: %s: %s\n", job->case_id, text);
+    sb_print_line(stderr, "samebits: %s: %s", job->case_id, text);
     if (check->bads == BAD_INPUTS)
         return;
     struct bad_input *bad = &check->bad[check->bads++];
@@ -338,15 +319,45 @@ static void note_bad_input(struct check *check, const struct sb_job *job, const 
     bad->golden = strstr(text, ".h5") != NULL || strstr(text, ".json") != NULL;
 }
 
+/* None is left out silently: a job that has no room for it is bad input. */
+static void add_variant(struct check *check, const struct sb_case *c, const char *variant, struct sb_job *job)
+{
+    static const char full[] = "more implementations than a job holds; name fewer with --variant";
+    if (!wanted(check->o, variant) || sb_job_add_variant(job, variant))
+        return;
+    not_run(check, c, variant, full);
+    note_bad_input(check, job, full);
+}
+
+/* What device k has to do for a case; the first one does the work on the CPU as well. */
+static void plan_job(struct check *check, const struct sb_case *c, int k, struct sb_job *job)
+{
+    memset(job, 0, sizeof *job);
+    snprintf(job->case_id, sizeof job->case_id, "%s", c->id);
+    snprintf(job->golden_root, sizeof job->golden_root, "%s", check->root);
+    if (k == 0) {
+        add_variant(check, c, "ref", job);
+        if (c->op->relations != NULL)
+            add_variant(check, c, "relations", job);
+    }
+    for (const struct sb_variant *v = sb_op_row_find(check->ops, c->op->name)->variants; v->name != NULL; v++)
+        if (check->devices > 0)
+            add_variant(check, c, v->name, job);
+        else if (wanted(check->o, v->name))
+            not_run(check, c, v->name, check->no_gpu);
+}
+
 /* For the verdict: short, since every reason stands in the list of what was not executed. NULL: none. */
 static const char *bad_input_text(const struct check *check, char *buf, size_t size)
 {
     int files = 0;
     for (int i = 0; i < check->bads; i++)
         files += check->bad[i].golden;
-    if (check->bad_cases == 0)
+    if (check->bad_cases == 0 && check->unvouched == 0)
         return NULL;
-    if (files == check->bads && files < BAD_INPUTS)
+    if (check->bad_cases == 0)
+        snprintf(buf, size, "nothing vouches for %d case%s", check->unvouched, check->unvouched == 1 ? "" : "s");
+    else if (files == check->bads && files < BAD_INPUTS)
         snprintf(buf, size, "%d golden file%s cannot be used", files, files == 1 ? "" : "s");
     else
         snprintf(buf, size, "%" PRId64 " case%s cannot be prepared", check->bad_cases,
@@ -372,7 +383,7 @@ static void run_on(struct check *check, const struct sb_case *c, int k)
         note_bad_input(check, &job, err.text);
     } else if (end == SB_JOB_BAD_INPUT || end == SB_JOB_NO_WORKER) {
         sb_progress_clear(&check->progress);
-        fprintf(stderr, "samebits: %s: %s\n", c->id, err.text);
+        sb_print_line(stderr, "samebits: %s: %s", c->id, err.text);
     }
 }
 
@@ -381,13 +392,14 @@ static void tell_repeated_bad_input(const struct check *check)
 {
     for (int i = 0; i < check->bads; i++)
         if (check->bad[i].cases > 1)
-            fprintf(stderr, "samebits: the same for %" PRId64 " cases in all: %s\n", check->bad[i].cases,
-                    check->bad[i].text);
+            sb_print_line(stderr, "samebits: the same for %" PRId64 " cases in all: %s", check->bad[i].cases,
+                          check->bad[i].text);
 }
 
 static void run_cases(struct check *check)
 {
     const int workers = check->devices > 0 ? check->devices : 1;
+    check->unvouched = sb_tell_unvouched(stderr, &check->cases, check->set, check->root);
     sb_progress_open(&check->progress, stderr, "check", check->cases.count);
     for (int i = 0; i < check->cases.count && !check->interrupted; i++) {
         sb_progress_step(&check->progress, i, check->cases.c[i].id);
@@ -404,6 +416,23 @@ static void run_cases(struct check *check)
 
 /* ---- the report ----------------------------------------------------------------------------------- */
 
+/* "12 of 38 cases of smoke": a set may name a suite and hold less of it. */
+static void missing_of_suites(const struct check *check, char *buf, size_t size)
+{
+    for (int k = 0; k < SB_SUITES; k++) {
+        int here = 0, all = 0;
+        if (!sb_word_in(check->cases.suites, sb_suite_names[k]))
+            continue;
+        for (int i = 0; i < check->cases.count; i++)
+            here += (check->cases.c[i].suites & sb_suite_bits[k]) != 0;
+        for (int i = 0; i < check->ops->list.count; i++)
+            for (const struct sb_case_row *row = check->ops->list.op[i]->cases; row->call != NULL; row++)
+                all += (row->suites & sb_suite_bits[k]) != 0;
+        if (here < all)
+            sb_append(buf, size, "%s%d of %d cases of %s", buf[0] != '\0' ? ", " : "", here, all, sb_suite_names[k]);
+    }
+}
+
 /* In what this run is less than it could be, or "". */
 static void partial_text(const struct check *check, char *buf, size_t size)
 {
@@ -416,6 +445,8 @@ static void partial_text(const struct check *check, char *buf, size_t size)
         else
             sb_append(buf, size, "only the %d cases that %s select%s", check->cases.count, names, op && id ? "" : "s");
     }
+    if (check->set != NULL && !check->cases.filtered)
+        missing_of_suites(check, buf, size);
     if (sb_option_given(check->o, "variant"))
         sb_append(buf, size, "%sonly the implementations that --variant names", buf[0] != '\0' ? ", " : "");
     if (strcmp(sb_option_text(check->o, "device"), "cpu") == 0) {
@@ -458,11 +489,22 @@ static void describe_run(struct check *check, const char *partial)
     command_text(check->o, r->command, sizeof r->command);
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat one, two;
+    return strcmp(a, b) == 0 || (stat(a, &one) == 0 && stat(b, &two) == 0 && S_ISREG(one.st_mode) &&
+                                 one.st_dev == two.st_dev && one.st_ino == two.st_ino);
+}
+
 static bool open_report(struct check *check, FILE **markdown, struct sb_error *err)
 {
     const char *jsonl = sb_option_text(check->o, "report"), *md = sb_option_text(check->o, "markdown");
+    if (jsonl != NULL && md != NULL && is_same_file(jsonl, md))
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "--report and --markdown name the same file: %s", md);
     if (jsonl != NULL && (check->jsonl = fopen(jsonl, "we")) == NULL)
         return sb_fail(err, SB_EXIT_BAD_INPUT, "--report %s: %s", jsonl, strerror(errno));
+    if (jsonl != NULL && md != NULL && is_same_file(jsonl, md)) /* only now is it there: two ways to write one path */
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "--report and --markdown name the same file: %s", md);
     if (md != NULL && (*markdown = fopen(md, "we")) == NULL)
         return sb_fail(err, SB_EXIT_BAD_INPUT, "--markdown %s: %s", md, strerror(errno));
     return true;

@@ -27,7 +27,7 @@ static const struct sb_option_table table = {
         "GOLDEN comes first. The candidate needs the datasets under /outputs only, with the golden's names, types and\n"
         "shapes; it may be written by h5py. Exit status: 0 the same bits; 1 a difference: other bits, another type or\n"
         "shape, an output missing or one too many; 2 a file that cannot be read; 3 nothing to compare: the golden\n"
-        "holds a rejected call, which has no outputs.",
+        "holds a rejected call, which has no outputs, or outputs without an element, and so does the candidate.",
 };
 
 static void describe(struct sb_result *r, const struct sb_case *c, const char *candidate)
@@ -75,6 +75,14 @@ static void judge(const struct sb_case *c, const struct sb_data *golden, const s
     r->outcome = equal ? SB_PASS : SB_FAIL;
 }
 
+static int64_t output_elements(const struct sb_case *c, const struct sb_data *golden)
+{
+    int64_t elements = 0;
+    for (int i = 0; i < sb_op_output_count(c->op); i++)
+        elements += golden->out[i].data != NULL ? sb_tensor_count(&golden->out[i]) : 0;
+    return elements;
+}
+
 static int compare(const struct sb_options *o, const struct sb_case *c, const struct sb_data *golden,
                    const struct sb_tensor *out, const struct sb_candidate_faults *faults, struct sb_error *err)
 {
@@ -86,6 +94,11 @@ static int compare(const struct sb_options *o, const struct sb_case *c, const st
     }
     describe(&r, c, o->operand[1]);
     judge(c, golden, out, faults, &r);
+    if (r.outcome == SB_PASS && output_elements(c, golden) == 0) {
+        sb_fail(err, SB_EXIT_NOTHING_RAN, "the outputs that %s holds have no element: there is nothing to compare",
+                o->operand[0]);
+        return SB_EXIT_NOTHING_RAN;
+    }
     if (sb_option_flag(o, "json")) {
         if (!print_json(&r, err))
             return SB_EXIT_BAD_INPUT;

@@ -33,6 +33,11 @@ bool sb_expected_load(struct sb_expected *e, const struct sb_job *job, const str
                       struct sb_manifest_cache *cache, struct sb_error *err);
 void sb_expected_free(struct sb_expected *e);
 
+/* Does somebody vouch for the expected bytes of `c`: a golden that lies where `job` says, or a digest file below
+ * job->golden_root that lists it? True too where that cannot be told (a file that cannot be read): loading it says why.
+ */
+bool sb_expected_vouched(const struct sb_case *c, const struct sb_job *job, struct sb_manifest_cache *cache);
+
 /* Why the folder that SAMEBITS_GOLDEN names cannot be used: false with err (SB_EXIT_BAD_INPUT). True where the variable
  * is not set. */
 bool sb_golden_root_check(struct sb_error *err);

@@ -7,6 +7,7 @@
 #include "json.h"
 #include "progress.h"
 #include "select.h"
+#include "text.h"
 #include "verbs.h"
 
 /* ---- make ----------------------------------------------------------------------------------------- */
@@ -45,8 +46,9 @@ static void report_made(const struct sb_manifest *m, const char *dir, const char
     int constant = 0;
     for (int i = 0; i < m->count; i++)
         constant += m->entry[i].mostly_constant;
-    fprintf(stderr, "golden make: %d case%s%s%s%s%s\n", m->count, m->count == 1 ? "" : "s", dir != NULL ? " in " : "",
-            dir != NULL ? dir : "", digests != NULL ? ", digests in " : "", digests != NULL ? digests : "");
+    sb_print_line(stderr, "golden make: %d case%s%s%s%s%s", m->count, m->count == 1 ? "" : "s",
+                  dir != NULL ? " in " : "", dir != NULL ? dir : "", digests != NULL ? ", digests in " : "",
+                  digests != NULL ? digests : "");
     if (constant == 0)
         return;
     fprintf(stderr, "golden make: %d of them %s an output that is nearly all one value, and prove%s little alone:\n",
@@ -107,7 +109,9 @@ static const struct sb_option_table verify_table = {
     .operands = "DIR",
     .operand_count = 1,
     .options = verify_options,
-    .notes = "Exit status: 0 intact; 1 faults were found, each is named; 2 the set cannot be read at all.",
+    .notes =
+        "Exit status: 0 intact; 1 faults were found, each is named; 2 the set cannot be read at all. Files of other\n"
+        "kinds than .h5 are yours and left alone; a link to a folder is a fault, since links are not followed.",
 };
 
 struct verify {
@@ -124,7 +128,7 @@ static void on_fault(void *user, const char *file, const char *dataset, const ch
     if (v->as_json)
         return;
     sb_progress_clear(&v->progress);
-    printf("FAULT  %s%s%s: %s\n", file, dataset[0] != '\0' ? " " : "", dataset, text);
+    sb_print_line(stdout, "FAULT  %s%s%s: %s", file, dataset[0] != '\0' ? " " : "", dataset, text);
 }
 
 static bool on_verify_progress(void *user, int done, int total, const char *id)
@@ -141,9 +145,9 @@ static bool print_verified(const struct verify *v, const char *dir, bool deep, i
                                        "count", faults, "intact", faults == 0, "faults", v->faults),
                              err);
     if (faults == 0) {
-        printf("%s: intact%s\n", dir, deep ? ", and inputs and outputs made again are the same" : "");
+        sb_print_line(stdout, "%s: intact%s", dir, deep ? ", and inputs and outputs made again are the same" : "");
     } else {
-        printf("%s: %d fault%s\n", dir, faults, faults == 1 ? "" : "s");
+        sb_print_line(stdout, "%s: %d fault%s", dir, faults, faults == 1 ? "" : "s");
     }
     return true;
 }

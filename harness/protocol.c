@@ -39,6 +39,14 @@ bool sb_on_cpu(const char *variant)
     return strcmp(variant, "ref") == 0 || strcmp(variant, "relations") == 0;
 }
 
+bool sb_job_add_variant(struct sb_job *job, const char *variant)
+{
+    if (job->variants == SB_JOB_VARIANTS)
+        return false;
+    snprintf(job->variant[job->variants++], sizeof job->variant[0], "%s", variant);
+    return true;
+}
+
 bool sb_job_wants_device(const struct sb_job *job)
 {
     for (int i = 0; i < job->variants; i++)

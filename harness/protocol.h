@@ -22,6 +22,8 @@ struct sb_job {
 /* Does this implementation run on the CPU, and not on a device? */
 bool sb_on_cpu(const char *variant);
 bool sb_job_wants_device(const struct sb_job *job);
+/* False: the job is full. */
+bool sb_job_add_variant(struct sb_job *job, const char *variant);
 
 /* Texts that are not UTF-8 arrive with U+FFFD in place of what is wrong: a job must not name such a path. */
 bool sb_job_write(FILE *f, const struct sb_job *job);

@@ -222,6 +222,39 @@ static bool cut_by_suite_and_op(struct sb_selection *s, const struct sb_selectio
     return true;
 }
 
+static bool has_op(const struct sb_selection *s, const char *op)
+{
+    for (int i = 0; i < s->count; i++)
+        if (strcmp(s->c[i].op->name, op) == 0)
+            return true;
+    return false;
+}
+
+static bool has_suite(const struct sb_selection *s, unsigned suite)
+{
+    for (int i = 0; i < s->count; i++)
+        if ((s->c[i].suites & suite) != 0)
+            return true;
+    return false;
+}
+
+/* Each word was meant to select something: one that adds no case is a mistake, and would read as checked. */
+static bool every_word_selects(const struct sb_selection *s, const struct sb_options *o, unsigned suites,
+                               struct sb_error *err)
+{
+    char word[64];
+    for (int i = 0; i < SB_SUITES; i++)
+        if ((suites & sb_suite_bits[i]) != 0 && !has_suite(s, sb_suite_bits[i]))
+            return sb_fail(err, SB_EXIT_BAD_INPUT, "--suite %s: none of the %d case%s selected is of this suite",
+                           sb_suite_names[i], s->count, s->count == 1 ? "" : "s");
+    for (int i = 0; sb_option_list(o, "op", i) != NULL; i++)
+        for (const char *cursor = sb_option_list(o, "op", i); sb_next_word(&cursor, ',', word, sizeof word);)
+            if (!has_op(s, word))
+                return sb_fail(err, SB_EXIT_BAD_INPUT, "--op %s: none of the %d case%s selected is of this op", word,
+                               s->count, s->count == 1 ? "" : "s");
+    return true;
+}
+
 /* `closed`: a call outside `all` is no case. */
 static bool cut(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o,
                 const struct sb_selection *all, bool closed, struct sb_error *err)
@@ -240,6 +273,7 @@ static bool cut(struct sb_selection *s, const struct sb_op_table *table, const s
     if (ok && s->count == 0)
         ok = sb_fail(err, SB_EXIT_BAD_INPUT, "nothing is selected: the %s no case of the ops named",
                      closed ? "set holds, in the suites named," : "suites named hold");
+    ok = ok && every_word_selects(s, o, suites, err);
     sb_selection_free(&broad);
     return ok;
 }

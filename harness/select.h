@@ -21,7 +21,7 @@ struct sb_selection {
     }
 
 /* The union of the suites (all cases where none is named), cut down by --op and --case. Nothing selected, an unknown
- * suite, op or case: SB_EXIT_BAD_INPUT, naming near misses. With `all_by_default` a command line without any of the
+ * suite, op or case, or one that none of the selected cases is of: SB_EXIT_BAD_INPUT, naming near misses. With `all_by_default` a command line without any of the
  * three options selects every case; otherwise it is an error. */
 bool sb_select(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o, bool all_by_default,
                struct sb_error *err);

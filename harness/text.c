@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../golden/op.h"
+#include "../reports/text.h"
 
 void sb_append(char *buf, size_t size, const char *format, ...)
 {
@@ -55,33 +55,27 @@ bool sb_word_in(const char *list, const char *word)
     return false;
 }
 
-void sb_near_offer(struct sb_near *near, const char *name)
-{
-    int distance = sb_edit_distance(near->wanted, name);
-    /* Part of a long id: nearer than the letters it leaves out say. */
-    if (strlen(near->wanted) >= 3 && strstr(name, near->wanted) != NULL)
-        distance = 1;
-    /* A third of the letters wrong is no longer a slip of the finger. */
-    if (distance > 1 + (int)strlen(near->wanted) / 3)
-        return;
-    for (int i = 0; i < SB_NEAR; i++)
-        if (near->name[i] == NULL || distance < near->distance[i]) {
-            for (int k = SB_NEAR - 1; k > i; k--) {
-                near->name[k] = near->name[k - 1];
-                near->distance[k] = near->distance[k - 1];
-            }
-            near->name[i] = name;
-            near->distance[i] = distance;
-            return;
-        }
-}
-
 const char *sb_near_text(const struct sb_near *near, char *buf, size_t size)
 {
+    char names[1024];
     buf[0] = '\0';
-    for (int i = 0; i < SB_NEAR && near->name[i] != NULL; i++)
-        sb_append(buf, size, "%s%s", i == 0 ? "; nearest: " : ", ", near->name[i]);
+    if (sb_near_list(near, names, sizeof names)[0] != '\0')
+        sb_append(buf, size, "; nearest: %s", names);
     return buf;
+}
+
+void sb_print_line(FILE *f, const char *format, ...)
+{
+    char text[8192];
+    struct sb_page page = {0};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    sb_page_shown(&page, text, sizeof text, SB_NEWLINE_SHOWN);
+    sb_page_text(&page, "\n");
+    fputs(page.failed ? "(out of memory)\n" : page.data, f);
+    sb_page_free(&page);
 }
 
 const char *sb_shell_quote(const char *text, char *buf, size_t size)

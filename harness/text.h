@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+
+#include "../golden/near.h"
 
 /* Appends formatted text to buf (size bytes in all); cuts at the end. */
 void sb_append(char *buf, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -18,16 +21,12 @@ bool sb_next_word(const char **cursor, char separator, char *word, size_t size);
 /* Is `word` one of the comma-separated words of `list`? */
 bool sb_word_in(const char *list, const char *word);
 
-/* Collects the names nearest to `wanted`: offer each candidate, then print. What is far off is not kept. */
-enum { SB_NEAR = 3 };
-struct sb_near {
-    const char *wanted;
-    const char *name[SB_NEAR];
-    int distance[SB_NEAR];
-};
-void sb_near_offer(struct sb_near *near, const char *name); /* keeps the pointer */
-/* "; did you mean a, b?" or "" if nothing is near. Returns buf. */
+/* "; nearest: a, b" or "" where nothing is near. Returns buf. */
 const char *sb_near_text(const struct sb_near *near, char *buf, size_t size);
+
+/* Prints one line and a newline. Names of files and datasets may come from anybody: control characters, line breaks and
+ * bytes that are not UTF-8 are shown as escapes (reports/text.h), so that no text passes for another line. */
+void sb_print_line(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* `text` as one word of a POSIX shell, or NULL where it does not fit: half a word is another word. */
 const char *sb_shell_quote(const char *text, char *buf, size_t size);

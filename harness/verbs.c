@@ -1,6 +1,9 @@
 /* verbs.c - the list of verbs, the usage text and the way from argv to a verb. */
 #include "verbs.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 
 #include "text.h"
@@ -94,9 +97,20 @@ static bool is_one_of(const char *word, const char *a, const char *b)
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
+/* A file opened later must not become stdin, stdout or stderr because the caller closed those. What is printed on a
+ * closed stdout is an output that cannot be written. */
+static void fill_standard_files(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) /* open() takes the lowest free number: this one */
+            (void)open(fd == 0 ? "/dev/null" : "/dev/full", fd == 0 ? O_RDONLY : O_WRONLY);
+}
+
 int sb_main(int argc, char **argv)
 {
     struct sb_error err = {0};
+    fill_standard_files();
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on file sizes is then an error, with a text */
     int words = 0, status = SB_EXIT_BAD_INPUT;
     const char *program = argc > 0 ? argv[0] : "samebits";
     if (argc < 2) {
@@ -117,9 +131,9 @@ int sb_main(int argc, char **argv)
             status = run_verb(verb, program, argc - words, argv + words, &err);
     }
     if (err.text[0] != '\0')
-        fprintf(stderr, "samebits: %s\n", err.text);
+        sb_print_line(stderr, "samebits: %s", err.text);
     /* A full disk or a closed pipe behind stdout must not read as success. */
-    if (fflush(stdout) != 0 && status == SB_EXIT_OK) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == SB_EXIT_OK) {
         fprintf(stderr, "samebits: the output could not be written\n");
         status = SB_EXIT_BAD_INPUT;
     }

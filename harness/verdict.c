@@ -165,6 +165,15 @@ static const char *op_without_gpu(const struct sb_report *r, const struct sb_sel
     return NULL;
 }
 
+/* Relations hold of many outputs: alone they are no verdict on bits. */
+static bool only_relations_passed(const struct sb_report *r)
+{
+    for (int i = 0; i < r->results; i++)
+        if (r->result[i].outcome == SB_PASS && strcmp(r->result[i].variant, "relations") != 0)
+            return false;
+    return true;
+}
+
 /* A GPU path: one implementation of one op. */
 struct gpu_paths {
     int known, ran;
@@ -211,6 +220,9 @@ void sb_verdict(struct sb_report *r, const struct sb_require *require, const str
     } else if (passed == 0) {
         r->exit_status = SB_EXIT_NOTHING_RAN;
         sb_append(v, size, "NOTHING RAN: no verdict on any bit");
+    } else if (only_relations_passed(r)) {
+        r->exit_status = SB_EXIT_NOTHING_RAN;
+        sb_append(v, size, "NOTHING RAN: only relations held: no verdict on any bit");
     } else if (passed < require->passes) {
         r->exit_status = SB_EXIT_NOTHING_RAN;
         sb_append(v, size, "LESS THAN REQUIRED: --require %" PRId64, require->passes);

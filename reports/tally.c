@@ -343,7 +343,7 @@ static const char *meaning_of(int exit_status)
     }
 }
 
-static const char *word_of(int exit_status, int64_t passed)
+static const char *word_of(int exit_status, bool bits_passed)
 {
     switch (exit_status) {
     case 0:
@@ -351,10 +351,19 @@ static const char *word_of(int exit_status, int64_t passed)
     case 2:
         return "BAD INPUT";
     case 3:
-        return passed > 0 ? "LESS THAN REQUIRED" : "NOTHING RAN";
+        return bits_passed ? "LESS THAN REQUIRED" : "NOTHING RAN";
     default:
         return "FAIL";
     }
+}
+
+/* Relations hold of many outputs: alone they are no verdict on bits. */
+static bool bits_passed(const struct sb_report *r)
+{
+    for (int i = 0; i < r->results; i++)
+        if (sb_result_outcome(&r->result[i]) == SB_PASS && strcmp(r->result[i].variant, "relations") != 0)
+            return true;
+    return false;
 }
 
 /* The last line of defence against reading a run without a kernel as one. */
@@ -385,7 +394,8 @@ static void contradict(struct sb_conclusion *v, const struct sb_report *r, const
         snprintf(v->line, sizeof v->line, "the report contradicts itself: exit status 0, but %s failed",
                  sb_count(failed).text);
     else
-        snprintf(v->line, sizeof v->line, "the report contradicts itself: exit status 0, but no result passed");
+        snprintf(v->line, sizeof v->line, "the report contradicts itself: exit status 0, but no result passed%s",
+                 t->count[SB_PASS] > 0 ? " other than relations" : "");
 }
 
 /* The verdict's own text, less the word that the renderers print before it. */
@@ -405,8 +415,8 @@ struct sb_conclusion sb_conclude(const struct sb_report *r, const struct sb_tall
         return v;
     }
     const bool failed = t->count[SB_FAIL] > 0 || failed_in_ledger(r) > 0; /* FAIL, whatever else went wrong as well */
-    v.word = failed ? "FAIL" : word_of(r->exit_status, t->count[SB_PASS]);
-    v.good = r->exit_status == 0 && !failed && t->count[SB_PASS] > 0;
+    v.word = failed ? "FAIL" : word_of(r->exit_status, bits_passed(r));
+    v.good = r->exit_status == 0 && !failed && bits_passed(r);
     snprintf(v.line, sizeof v.line, "%s",
              r->verdict[0] != '\0' ? text_after_word(r->verdict, v.word) : "no text was given");
     if (v.good && !a_kernel_passed(r)) {

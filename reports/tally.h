@@ -48,7 +48,7 @@ bool sb_same_op(const struct sb_ledger *a, const struct sb_ledger *b);
 struct sb_conclusion {
     const char *word; /* "PASS", "PASS on CPU only" (no kernel passed anything), "FAIL", "BAD INPUT", "NOTHING RAN",
                          "LESS THAN REQUIRED", "NO VERDICT" */
-    bool good;        /* finished, exit status 0, something passed and nothing failed */
+    bool good;        /* finished, exit status 0, something other than relations passed, nothing failed */
     char line[512];   /* the report's own verdict, or why there is none, or what contradicts it */
     char meaning[96]; /* "exit 1: a mismatch", or "" where no verdict stands */
 };

@@ -8,6 +8,7 @@ smoke=$(dirname "$0")/../golden/smoke
 [ -d "$smoke" ] || smoke=$OLDPWD/$smoke
 case_file=$(find "$smoke" -name 'shape=256,semantics=torch,dist=ramp.h5' | head -n 1)
 other_file=$(find "$smoke" -name 'shape=256,semantics=shift,dist=ramp.h5' | head -n 1)
+empty_file=$(find "$smoke" -path '*e8m0_upcast*' -name 'shape=0,semantics=torch.h5' | head -n 1)
 gpu=false
 "$program" check --suite smoke --op e8m0_upcast --require gpu >/dev/null 2>&1 && gpu=true
 
@@ -58,6 +59,11 @@ expect 2 "" "$program" check --suite smoke --golden "$scratch/nowhere"
 expect 2 "" "$program" check --suite smoke --device cpu --report "$scratch/no/such/folder/r.jsonl"
 expect 3 "no verdict" "$program" check --case 'wgrad_varlen_k/M=72,N=40,E=3,counts=17+0+5' --device cpu
 refuse "PASS:" "$program" check --case 'wgrad_varlen_k/M=72,N=40,E=3,counts=17+0+5' --device cpu
+expect 3 "only relations" "$program" check --case 'topk_metadata/N=77,topk=4,E=8' --device cpu
+expect 2 "none of the" "$program" check --suite seed --op e8m0_upcast,scale_pack --device cpu
+expect 2 "the same file" "$program" check --suite smoke --device cpu --report same --markdown same
+mkdir digestless && cp -r "$smoke" digestless/smoke && mkdir digestless/digests
+expect 2 "vouches for none of" env SAMEBITS_GOLDEN="$scratch/digestless" "$program" check --suite smoke,seed --device cpu
 expect 3 "" "$program" check --suite smoke --device cpu --require gpu
 expect 3 "" "$program" check --suite smoke --device cpu --require 100000
 expect 3 "" "$program" check --suite smoke --device 63
@@ -109,6 +115,7 @@ expect 1 "extra.h5" "$program" golden verify set
 expect 0 "" "$program" diff "$case_file" "$case_file"
 expect 1 "0x7f800001" "$program" diff "$case_file" "$other_file"
 expect 1 '"mismatches"' "$program" diff --json "$case_file" "$other_file"
+expect 3 "nothing to compare" "$program" diff "$empty_file" "$empty_file"
 expect 2 "" "$program" diff "$case_file"
 expect 2 "nowhere.h5" "$program" diff "$case_file" nowhere.h5
 echo "not HDF5" >text.h5

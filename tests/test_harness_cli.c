@@ -9,6 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../golden/manifest.h"
+#include "../harness/ops.h"
+
 #include "check_main.h"
 
 static char program[PATH_MAX], folder[64], output[1 << 20];
@@ -165,9 +168,125 @@ START_TEST(what_did_not_run_is_no_pass)
     expect(3, "LESS THAN REQUIRED", "$S check --suite smoke --device cpu --require 100000");
     expect(0, "PASS", "$S check --suite smoke --device cpu --require 20");
     expect(3, "NOTHING RAN", "$S check --suite smoke --op scale_pack --device cpu --variant tile");
-    expect(3, "NOTHING RAN", /* a golden folder without digests of this suite */
-           "mkdir -p $D/bare/digests; SAMEBITS_GOLDEN=$D/bare $S check --suite seed --op wgrad_varlen_k --case '*N=*' "
-           "--device cpu --variant ref");
+    /* Relations alone: with an op that has them, and by --variant. */
+    expect(3, "NOTHING RAN: only relations held", "$S check --case topk_metadata/N=77,topk=4,E=8 --device cpu");
+    expect(3, "NOTHING RAN: only relations held", "$S check --suite smoke --device cpu --variant relations");
+}
+END_TEST
+
+/* A suite promises digests: a file of them that is gone or emptied must not make the run smaller. */
+START_TEST(a_suite_that_nobody_vouches_for)
+{
+    expect(2, "digests/seed.json vouches for none of ", "$S check --suite smoke,seed --device cpu");
+    expect(0, "make it with samebits golden make --suite seed --digests ", "$S check --suite seed --device cpu; true");
+    expect(0, "1\n", "$S check --suite seed --device cpu 2>&1 | grep -c 'vouches for none'");
+    expect(2, "BAD INPUT: nothing vouches for ", "$S check --suite seed --device cpu --variant ref");
+    expect(0, "PASS",
+           "$S golden make --suite seed --digests $D/golden/digests/seed.json && "
+           "$S check --suite smoke,seed --device cpu");
+    expect(2, "does not vouch for 2 of 3 cases", /* emptied but for one case */
+           "A=$($S list --suite seed --op e8m0_upcast 2>/dev/null | grep '^e8m0' | head -3); set -- $A; "
+           "$S golden make --case $1 --digests $D/golden/digests/seed.json && "
+           "$S check --suite seed --case $1 --case $2 --case $3 --device cpu");
+    expect(2, "bare/digests/seed.json vouches for none of ",
+           "mkdir -p $D/bare/digests; SAMEBITS_GOLDEN=$D/bare $S check --suite seed --op wgrad_varlen_k --device cpu");
+    expect(3, "NOTHING RAN", "$S check --case scale_pack/N=77,cols=96 --device cpu"); /* nobody promised anything */
+}
+END_TEST
+
+START_TEST(every_word_selects)
+{
+    expect(2, "--op scale_pack: none of the ", "$S check --suite seed --op e8m0_upcast,scale_pack --device cpu");
+    expect(2, "--op e8m0_upcast: none of the ",
+           "$S check --golden $D/golden/smoke --op e8m0_upcast,scale_pack --case 'scale_pack/*' --device cpu");
+    expect(2, "--suite arguments: none of the ",
+           "$S check --golden $D/golden/smoke --suite smoke,arguments "
+           "--device cpu");
+}
+END_TEST
+
+/* A set may name a suite and hold a part of it. */
+START_TEST(a_set_that_is_less_than_its_suite)
+{
+    char path[128];
+    struct sb_manifest m = {0};
+    struct sb_error err = {0};
+    ck_assert_int_eq(shell("cp -r $D/golden/smoke $D/less"), 0);
+    snprintf(path, sizeof path, "%s/less/manifest.json", folder);
+    ck_assert_msg(sb_manifest_read(&m, path, &err), "%s", err.text);
+    const int all = m.count;
+    ck_assert_int_gt(all, 2);
+    m.count = 2;
+    ck_assert_msg(sb_manifest_write(&m, path, &sb_op_table()->list, &err), "%s", err.text);
+    m.count = all;
+    sb_manifest_free(&m);
+    char note[64];
+    snprintf(note, sizeof note, "NOTE: a partial run: 2 of %d cases of smoke", all);
+    expect(0, note, "$S check --golden $D/less --device cpu");
+    expect(0, "partial run: 2 of ", "$S check --golden $D/less --device cpu 2>/dev/null | tail -1");
+    expect(0, "0\n", "$S check --golden $D/golden/smoke --device cpu 2>&1 | grep -c 'partial run'; true");
+}
+END_TEST
+
+/* The caller closed stdout or stderr: no file of ours may take its number. */
+START_TEST(closed_standard_files)
+{
+    expect(2, "could not be written", "$S check --suite smoke --op scale_pack --device cpu --report $D/r.jsonl >&-");
+    expect(1, "0\n", "grep -vc '^{' $D/r.jsonl");
+    expect(0, "\"record\":\"end\"", "tail -1 $D/r.jsonl");
+    expect(0, "PASS on CPU only", "$S check --suite smoke --op scale_pack --device cpu 2>&-");
+    expect(0, "PASS on CPU only", "$S check --suite smoke --op scale_pack --device cpu <&-");
+    expect(0, "/dev/full\n", /* a report that is under way does not stand in the place of stdout */
+           "rm -f $D/r.jsonl; $S check --suite seed --device cpu --report $D/r.jsonl >&- 2>/dev/null & P=$!; "
+           "for i in $(seq 600); do grep -q '\"record\":\"result\"' $D/r.jsonl 2>/dev/null && break; sleep 0.1; done; "
+           "readlink /proc/$P/fd/1; kill -TERM $P; wait $P; true");
+    expect(2, "", "$S list >&- 2>&-");
+}
+END_TEST
+
+START_TEST(a_limit_on_file_sizes)
+{
+    expect(2, "samebits: ", "(ulimit -f 1; $S golden make --suite smoke --op scale_pack --out $D/limited)");
+    expect(2, "could not be written whole",
+           "(ulimit -f 1; $S check --suite smoke --op scale_pack --device cpu --report $D/r.jsonl)");
+}
+END_TEST
+
+/* Whoever names a file or a dataset must not be able to print a line of ours, or to drive the terminal. */
+START_TEST(names_with_control_characters)
+{
+    expect(1, "x\\nset: intact\\n.h5",
+           "cp -r $D/golden/smoke $D/odd; : > \"$D/odd/$(printf 'x\\nset: intact\\n.h5')\"; $S golden verify $D/odd");
+    ck_assert_ptr_null(strstr(output, "\nset: intact"));
+    expect(2, "\\x1b[31m", "$S diff \"$(printf '\\033[31mred.h5')\" nowhere.h5");
+    ck_assert_ptr_null(strchr(output, '\033'));
+    expect(2, "\\x1b[31m", "$S check --suite \"$(printf '\\033[31m')\"");
+    ck_assert_ptr_null(strchr(output, '\033'));
+}
+END_TEST
+
+START_TEST(one_file_for_two_reports)
+{
+    expect(2, "name the same file", "$S check --suite smoke --device cpu --report $D/x --markdown $D/x");
+    expect(1, "", "test -e $D/x");
+    expect(2, "name the same file", "$S check --suite smoke --device cpu --report $D/x --markdown $D/./x");
+    expect(2, "name the same file",
+           "echo kept > $D/y; ln -s y $D/z; "
+           "$S check --suite smoke --device cpu --report $D/z --markdown $D/y");
+    expect(0, "kept", "cat $D/y");
+    expect(0, "PASS", "$S check --suite smoke --op scale_pack --device cpu --report $D/a --markdown $D/b");
+}
+END_TEST
+
+/* verify does not follow links to folders: they could hide goldens that the manifest does not list. */
+START_TEST(a_link_to_a_folder_in_a_set)
+{
+    expect(1, "scale_pack: a link to a folder",
+           "cp -r $D/golden/smoke $D/linked; mv $D/linked/scale_pack $D/elsewhere; "
+           "ln -s $D/elsewhere $D/linked/scale_pack; $S golden verify $D/linked");
+    expect(0, "intact",
+           "rm $D/linked/scale_pack; mv $D/elsewhere $D/linked/scale_pack; echo mine > $D/linked/README; "
+           "$S golden verify $D/linked");
 }
 END_TEST
 
@@ -310,6 +429,13 @@ START_TEST(diff_judges_candidates)
            "N=$(grep -o '^ *[a-zA-Z_]*: [0-9,]* of' $D/text | sort | uniq -d | wc -l); "
            "test $N -eq 0 && test $(grep -c ' elements differ' $D/text) -ge 2 && ! grep -q '; *$' $D/text && "
            "echo ok");
+    /* Equal, and nothing in them that could differ. */
+    expect(3, "nothing to compare",
+           "$S golden make --case e8m0_upcast/shape=0x32,semantics=shift --out $D/none && "
+           "F=$(find $D/none -name '*.h5') && $S diff $F $F");
+    expect(1, "",
+           "$S golden make --case e8m0_upcast/shape=0x16,semantics=shift --out $D/none16 && "
+           "$S diff $(find $D/none -name '*.h5') $(find $D/none16 -name '*.h5')");
     expect(3, "rejected call",
            "$S golden make --case topk_metadata/N=65,topk=4,E=100,route=duplicate --out $D/rejected && "
            "F=$(find $D/rejected -name '*.h5') && $S diff $F $F");
@@ -422,6 +548,14 @@ static Suite *make_suite(void)
     tcase_add_test(t, check_passes_on_the_cpu);
     tcase_add_test(t, check_refuses);
     tcase_add_test(t, what_did_not_run_is_no_pass);
+    tcase_add_test(t, a_suite_that_nobody_vouches_for);
+    tcase_add_test(t, every_word_selects);
+    tcase_add_test(t, a_set_that_is_less_than_its_suite);
+    tcase_add_test(t, closed_standard_files);
+    tcase_add_test(t, a_limit_on_file_sizes);
+    tcase_add_test(t, names_with_control_characters);
+    tcase_add_test(t, one_file_for_two_reports);
+    tcase_add_test(t, a_link_to_a_folder_in_a_set);
     tcase_add_test(t, no_gpu_is_exit_3);
     tcase_add_test(t, a_golden_that_is_gone);
     tcase_add_test(t, a_set_bounds_the_selection);

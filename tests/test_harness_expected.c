@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "../harness/expected.h"
+#include "../harness/vouch.h"
 #include "../harness/worker.h"
 
 #include "check_main.h"
@@ -58,6 +59,21 @@ static struct sb_job job(const char *id)
     snprintf(j.case_id, sizeof j.case_id, "%s", id);
     snprintf(j.golden_root, sizeof j.golden_root, "%s", folder);
     return j;
+}
+
+/* A golden file folder/ID.h5 of other inputs than the seed gives, with the outputs that are right for them. */
+static void store_edited(const char *id, struct sb_job *j)
+{
+    struct sb_case c;
+    struct sb_data d;
+    struct sb_error err = {0};
+    make_data(id, false, &c, &d);
+    ((int32_t *)d.in[0].data)[1] += 5;
+    ((int32_t *)d.out[0].data)[1] += 15;
+    *j = job(id);
+    snprintf(j->stored, sizeof j->stored, "%s/%s.h5", folder, id);
+    ck_assert_msg(sb_store_write(j->stored, &c, &d, &err), "%s", err.text);
+    sb_data_free(&d);
 }
 
 /* A golden file folder/ID.h5, written with or without a fault in its output. */
@@ -176,6 +192,82 @@ START_TEST(stored_goldens_judge)
 }
 END_TEST
 
+START_TEST(stored_inputs_are_those_of_the_seed)
+{
+    struct sb_job j;
+    store_edited("fake/n=1000", &j);
+    const struct sb_result r = serve(j, "ref", NULL);
+    ck_assert_int_eq(r.outcome, SB_FAIL);
+    ck_assert_int_eq(r.mismatches, 0); /* the outputs are right for the inputs beside them */
+    ck_assert_ptr_nonnull(strstr(r.detail, "inputs/src is not what the case's seed gives"));
+    ck_assert_ptr_null(strstr(r.detail, "inputs/scale")); /* absent in both */
+}
+END_TEST
+
+START_TEST(somebody_vouches_or_not)
+{
+    struct sb_case c;
+    struct sb_error err = {0};
+    struct sb_manifest_cache cache = {0};
+    struct sb_job j = job("fake/n=1000");
+    char path[128];
+    ck_assert(sb_case_parse(&c, &fake_table.list, "fake/n=1000", &err));
+    ck_assert(!sb_expected_vouched(&c, &j, &cache)); /* no digest file */
+    commit_digests("fake/n=0", false);
+    ck_assert(!sb_expected_vouched(&c, &j, &cache)); /* one that lists another case */
+    sb_manifest_cache_free(&cache);
+    commit_digests("fake/n=1000", false);
+    ck_assert(sb_expected_vouched(&c, &j, &cache));
+    sb_manifest_cache_free(&cache);
+    j.golden_root[0] = '\0';
+    ck_assert(!sb_expected_vouched(&c, &j, &cache));
+    /* A set that lists the case: its golden may be there or gone (which is another error). */
+    snprintf(j.stored, sizeof j.stored, "%s/gone.h5", folder);
+    ck_assert(!sb_expected_vouched(&c, &j, &cache));
+    snprintf(j.manifest, sizeof j.manifest, "%s/digests/smoke.json", folder);
+    ck_assert(sb_expected_vouched(&c, &j, &cache));
+    sb_manifest_cache_free(&cache);
+    store("fake/n=1000", false, &j);
+    j.golden_root[0] = '\0';
+    ck_assert(sb_expected_vouched(&c, &j, &cache));
+    /* A digest file that does not read is for the job to name. */
+    j = job("fake/n=1000");
+    snprintf(path, sizeof path, "%s/digests/smoke.json", folder);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs("{}", f);
+    fclose(f);
+    ck_assert(sb_expected_vouched(&c, &j, &cache));
+    sb_manifest_cache_free(&cache);
+}
+END_TEST
+
+START_TEST(who_is_told_of)
+{
+    static const char *const ids[] = {"fake/n=1000", "fake/n=16,reject=1", "fake/n=20,after=500", "fake/n=77"};
+    char told[2048] = "";
+    struct sb_selection cases = {0};
+    struct sb_error err = {0};
+    for (int i = 0; i < 4; i++) {
+        struct sb_case c;
+        ck_assert(sb_case_parse(&c, &fake_table.list, ids[i], &err) && sb_select_add(&cases, &c, &err));
+    }
+    FILE *f = fmemopen(told, sizeof told, "w");
+    ck_assert_int_eq(sb_tell_unvouched(f, &cases, NULL, ""), 3); /* not the call that no suite lists */
+    fclose(f);
+    ck_assert_ptr_nonnull(strstr(told, "1 of 1 cases of smoke: no folder golden/ with digests was found"));
+    ck_assert_ptr_nonnull(strstr(told, "2 of 2 cases of standard"));
+    commit_digests("fake/n=1000", false);
+    f = fmemopen(told, sizeof told, "w");
+    ck_assert_int_eq(sb_tell_unvouched(f, &cases, NULL, folder), 2);
+    fclose(f);
+    ck_assert_ptr_null(strstr(told, "smoke"));
+    ck_assert_ptr_nonnull(
+        strstr(told, "digests/standard.json vouches for none of 2 cases: make it with samebits golden"));
+    sb_selection_free(&cases);
+}
+END_TEST
+
 START_TEST(stored_rejections)
 {
     struct sb_job j;
@@ -277,6 +369,9 @@ static Suite *make_suite(void)
     tcase_add_test(t, nobody_vouches);
     tcase_add_test(t, damaged_digests_are_bad_input);
     tcase_add_test(t, stored_goldens_judge);
+    tcase_add_test(t, stored_inputs_are_those_of_the_seed);
+    tcase_add_test(t, somebody_vouches_or_not);
+    tcase_add_test(t, who_is_told_of);
     tcase_add_test(t, stored_rejections);
     tcase_add_test(t, another_file_is_bad_input);
     tcase_add_test(t, places);

@@ -226,6 +226,16 @@ START_TEST(words)
 }
 END_TEST
 
+START_TEST(a_line_stays_one_line)
+{
+    char text[256] = "";
+    FILE *f = fmemopen(text, sizeof text, "w");
+    sb_print_line(f, "%s: %d", "a\nb\x1b[31m\xff\t\xc2\x9b", 7);
+    fclose(f);
+    ck_assert_str_eq(text, "a\\nb\\x1b[31m\xef\xbf\xbd\\t\xef\xbf\xbd: 7\n");
+}
+END_TEST
+
 START_TEST(near_misses)
 {
     char text[128];
@@ -254,6 +264,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, refusals);
     tcase_add_test(t, help_needs_nothing_else);
     tcase_add_test(t, words);
+    tcase_add_test(t, a_line_stays_one_line);
     tcase_add_test(t, near_misses);
     suite_add_tcase(s, t);
     return s;

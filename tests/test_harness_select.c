@@ -65,6 +65,16 @@ START_TEST(suites_and_ops)
 }
 END_TEST
 
+/* A word that adds no case would read as checked. */
+START_TEST(every_word_selects)
+{
+    refuse("v --suite smoke,seed", "--suite seed: none of the 2 cases selected");
+    refuse("v --suite smoke --suite seed", "--suite seed: none of the 2 cases selected");
+    refuse("v --suite smoke,arguments --case fake/n=0", "--suite arguments: none of the 1 case selected");
+    expect("v --suite smoke,standard --case fake/n=1000", "fake/n=1000"); /* a case of both */
+}
+END_TEST
+
 START_TEST(cases)
 {
     expect("v --case fake/n=1000", "fake/n=1000");
@@ -151,6 +161,7 @@ static Suite *make_suite(void)
     Suite *s = suite_create("select");
     TCase *t = tcase_create("all");
     tcase_add_test(t, suites_and_ops);
+    tcase_add_test(t, every_word_selects);
     tcase_add_test(t, cases);
     tcase_add_test(t, refusals);
     tcase_add_test(t, within_a_set);

@@ -159,6 +159,16 @@ START_TEST(texts_that_are_not_utf8_arrive)
 }
 END_TEST
 
+START_TEST(a_job_says_when_it_is_full)
+{
+    struct sb_job j = {0};
+    for (int i = 0; i < SB_JOB_VARIANTS; i++)
+        ck_assert(sb_job_add_variant(&j, "right"));
+    ck_assert(!sb_job_add_variant(&j, "left_out"));
+    ck_assert_int_eq(j.variants, SB_JOB_VARIANTS);
+}
+END_TEST
+
 START_TEST(a_gpu_that_cannot_be_used)
 {
     struct sb_supervisor s = supervisor(20);
@@ -281,6 +291,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, hang_is_killed);
     tcase_add_test(t, an_answer_in_the_pipe_is_not_late);
     tcase_add_test(t, texts_that_are_not_utf8_arrive);
+    tcase_add_test(t, a_job_says_when_it_is_full);
     tcase_add_test(t, a_gpu_that_cannot_be_used);
     tcase_add_test(t, stray_output_is_no_message);
     tcase_add_test(t, device_error_retires_the_worker);

@@ -59,6 +59,20 @@ START_TEST(statuses)
 }
 END_TEST
 
+/* They hold of many outputs: whoever compared nothing else has compared no bit. */
+START_TEST(relations_alone_are_no_verdict)
+{
+    start();
+    add("relations", "cpu", SB_PASS, "");
+    conclude(&nothing, NULL, 3, "NOTHING RAN: only relations held");
+    conclude(&nothing, "a damaged file", 2, "a damaged file");
+    add("ref", "cpu", SB_NOT_RUN, "nothing vouches");
+    conclude(&nothing, NULL, 3, "NOTHING RAN: only relations held");
+    add("right", "0: Some GPU (sm_90)", SB_PASS, "");
+    conclude(&nothing, NULL, 0, "PASS");
+}
+END_TEST
+
 START_TEST(requirements)
 {
     const struct sb_require three = {.passes = 3}, gpu = {.gpu = true};
@@ -194,6 +208,7 @@ static Suite *make_suite(void)
     Suite *s = suite_create("verdict");
     TCase *t = tcase_create("all");
     tcase_add_test(t, statuses);
+    tcase_add_test(t, relations_alone_are_no_verdict);
     tcase_add_test(t, requirements);
     tcase_add_test(t, ledger_lists_what_did_not_run);
     tcase_add_test(t, an_interrupt_is_why_nothing_ran);

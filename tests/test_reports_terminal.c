@@ -152,6 +152,27 @@ START_TEST(nothing_run_is_never_a_pass)
 }
 END_TEST
 
+START_TEST(relations_alone_are_no_pass)
+{
+    struct sb_report r = made_head(); /* finished, exit status 0 */
+    add_result(&r, "op", "relations", SB_PASS, 0);
+    char *text = plain(&r);
+    char *line = last_line(text);
+    ck_assert_str_eq(
+        line, "NOTHING RAN: the report contradicts itself: exit status 0, but no result passed other than relations");
+    free(line);
+    free(text);
+    r.exit_status = 3;
+    copy_text(r.verdict, sizeof r.verdict, "NOTHING RAN: only relations held");
+    text = plain(&r);
+    line = last_line(text);
+    ck_assert(strncmp(line, "NOTHING RAN: only relations held (", strlen("NOTHING RAN: only relations held (")) == 0);
+    free(line);
+    free(text);
+    sb_report_free(&r);
+}
+END_TEST
+
 START_TEST(a_failure_in_the_ledger_alone_breaks_a_pass)
 {
     struct sb_report r = made_green();
@@ -401,6 +422,7 @@ static Suite *make_suite(void)
     tcase_add_test(tests, the_last_line_is_the_verdict_with_its_meaning);
     tcase_add_test(tests, the_word_of_the_verdict_is_not_said_twice);
     tcase_add_test(tests, nothing_run_is_never_a_pass);
+    tcase_add_test(tests, relations_alone_are_no_pass);
     tcase_add_test(tests, a_failure_in_the_ledger_alone_breaks_a_pass);
     tcase_add_test(tests, an_unfinished_run_has_no_verdict);
     tcase_add_test(tests, paths_not_executed_are_listed_with_their_reason);

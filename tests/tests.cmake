@@ -29,6 +29,7 @@ endfunction()
 
 set(scripts ${CMAKE_SOURCE_DIR}/tests)
 set(python /usr/bin/python3) # Debian's, which has h5py
+script_test(lint 1800 ${scripts}/lint.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 script_test(statuses 1200 ${scripts}/statuses.sh $<TARGET_FILE:samebits>)
 script_test(determinism 1800 ${scripts}/determinism.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 script_test(standard 2400 ${scripts}/standard.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR})
