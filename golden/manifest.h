@@ -51,7 +51,8 @@ const struct sb_manifest_entry *sb_manifest_find(const struct sb_manifest *m, co
 /* The canonical text, NUL-terminated, the caller's to free; NULL with err. `ops` says the contract versions of the ops
  * that occur. */
 char *sb_manifest_text(const struct sb_manifest *m, const struct sb_op_list *ops, struct sb_error *err);
-bool sb_manifest_write(const struct sb_manifest *m, const char *path, const struct sb_op_list *ops, struct sb_error *err);
+bool sb_manifest_write(const struct sb_manifest *m, const char *path, const struct sb_op_list *ops,
+                       struct sb_error *err);
 /* Takes a file only if every byte is as sb_manifest_write leaves it. A file that is not there is an error too. */
 bool sb_manifest_read(struct sb_manifest *m, const char *path, struct sb_error *err);
 

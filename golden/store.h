@@ -31,7 +31,8 @@ bool sb_store_write(const char *path, const struct sb_case *c, const struct sb_d
 /* Opens, checks every attribute, dtype, shape and digest, and fills in the case and the data (strided inputs laid
  * out with their gaps, as generate() does). Errors (SB_EXIT_BAD_INPUT) name file and dataset: not HDF5, truncated,
  * a newer contract, missing dataset, wrong dtype or shape, a digest that does not match. */
-bool sb_store_read(const char *path, const struct sb_op_list *ops, struct sb_case *c, struct sb_data *d, struct sb_error *err);
+bool sb_store_read(const char *path, const struct sb_op_list *ops, struct sb_case *c, struct sb_data *d,
+                   struct sb_error *err);
 
 /* What a candidate's file holds that is no output of the op. Differences, not errors: the file can be read. */
 struct sb_candidate_faults {

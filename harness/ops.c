@@ -19,10 +19,7 @@ static const struct sb_variant e8m0_upcast[] = {
      .summary = "widening copy, then shift: two launches a call",
      .run = KERNEL(sb_run_e8m0_upcast_two_pass),
      .workspace = KERNEL(sb_workspace_e8m0_upcast_two_pass)},
-    {.name = "fused",
-     .targets = "any",
-     .summary = "one launch a call",
-     .run = KERNEL(sb_run_e8m0_upcast_fused)},
+    {.name = "fused", .targets = "any", .summary = "one launch a call", .run = KERNEL(sb_run_e8m0_upcast_fused)},
     {.name = "hoisted",
      .targets = "any",
      .summary = "one launch at load, the cached copy handed out per call",
@@ -84,11 +81,8 @@ static const struct sb_variant wgrad_varlen_k[] = {
 
 /* The table. */
 static const struct sb_op_row rows[] = {
-    {&sb_op_e8m0_upcast, e8m0_upcast},
-    {&sb_op_topk_metadata, topk_metadata},
-    {&sb_op_scale_pack, scale_pack},
-    {&sb_op_metadata_pack, metadata_pack},
-    {&sb_op_wgrad_varlen_k, wgrad_varlen_k},
+    {&sb_op_e8m0_upcast, e8m0_upcast},     {&sb_op_topk_metadata, topk_metadata},   {&sb_op_scale_pack, scale_pack},
+    {&sb_op_metadata_pack, metadata_pack}, {&sb_op_wgrad_varlen_k, wgrad_varlen_k},
     /* A new op's row goes above this line. */
 };
 

@@ -238,15 +238,16 @@ static bool has_suite(const struct sb_selection *s, unsigned suite)
     return false;
 }
 
-/* Each word was meant to select something: one that adds no case is a mistake, and would read as checked. */
-static bool every_word_selects(const struct sb_selection *s, const struct sb_options *o, unsigned suites,
-                               struct sb_error *err)
+/* Each word was meant to select something: one that adds no case is a mistake, and would read as checked. A suite may
+ * lack the ops named beside it (`--suite smoke,seed --op scale_pack`), but not be empty. */
+static bool every_word_selects(const struct sb_selection *s, const struct sb_selection *all, const struct sb_options *o,
+                               unsigned suites, struct sb_error *err)
 {
     char word[64];
     for (int i = 0; i < SB_SUITES; i++)
-        if ((suites & sb_suite_bits[i]) != 0 && !has_suite(s, sb_suite_bits[i]))
-            return sb_fail(err, SB_EXIT_BAD_INPUT, "--suite %s: none of the %d case%s selected is of this suite",
-                           sb_suite_names[i], s->count, s->count == 1 ? "" : "s");
+        if ((suites & sb_suite_bits[i]) != 0 && !has_suite(all, sb_suite_bits[i]))
+            return sb_fail(err, SB_EXIT_BAD_INPUT, "--suite %s: none of the %d case%s to choose from is of this suite",
+                           sb_suite_names[i], all->count, all->count == 1 ? "" : "s");
     for (int i = 0; sb_option_list(o, "op", i) != NULL; i++)
         for (const char *cursor = sb_option_list(o, "op", i); sb_next_word(&cursor, ',', word, sizeof word);)
             if (!has_op(s, word))
@@ -273,7 +274,7 @@ static bool cut(struct sb_selection *s, const struct sb_op_table *table, const s
     if (ok && s->count == 0)
         ok = sb_fail(err, SB_EXIT_BAD_INPUT, "nothing is selected: the %s no case of the ops named",
                      closed ? "set holds, in the suites named," : "suites named hold");
-    ok = ok && every_word_selects(s, o, suites, err);
+    ok = ok && every_word_selects(s, all, o, suites, err);
     sb_selection_free(&broad);
     return ok;
 }

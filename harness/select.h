@@ -21,8 +21,8 @@ struct sb_selection {
     }
 
 /* The union of the suites (all cases where none is named), cut down by --op and --case. Nothing selected, an unknown
- * suite, op or case, or one that none of the selected cases is of: SB_EXIT_BAD_INPUT, naming near misses. With `all_by_default` a command line without any of the
- * three options selects every case; otherwise it is an error. */
+ * suite, op or case, or one that none of the selected cases is of: SB_EXIT_BAD_INPUT, naming near misses. With
+ * `all_by_default` a command line without any of the three options selects every case; otherwise it is an error. */
 bool sb_select(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o, bool all_by_default,
                struct sb_error *err);
 /* The same, but among the cases of `universe` alone (those of a set of golden files): a glob, an op or a suite takes

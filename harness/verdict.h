@@ -33,7 +33,8 @@ struct sb_ledger_facts {
 bool sb_ledger_fill(struct sb_report *r, const struct sb_ledger_facts *facts);
 
 /* Sets exit_status and verdict from the results. `bad_input`: which input could not be used, short, or NULL. `partial`:
- * in what the run was weakened, or "". Relations that hold are no verdict on bits. A PASS without a kernel is called "PASS on CPU only". */
+ * in what the run was weakened, or "". Relations that hold are no verdict on bits. A PASS without a kernel is called
+ * "PASS on CPU only". */
 void sb_verdict(struct sb_report *r, const struct sb_require *require, const struct sb_selection *cases,
                 const struct sb_op_table *table, const char *bad_input, const char *partial);
 

@@ -18,16 +18,16 @@ enum { SB_TILE_ROWS = 128, SB_TILE_SCALES = 4, SB_TILE_COLS = 128, SB_TILE_BYTES
 enum { SB_SCALE_COLS = 32 }; /* columns of the matrix that share a scale */
 
 struct sb_scale_pack_args {
-    const void *raw;                 /* n rows of S = cdiv(cols, 32) scales each */
+    const void *raw; /* n rows of S = cdiv(cols, 32) scales each */
     enum sb_carrier carrier;
-    int64_t n, cols;                 /* cols in elements of the scaled matrix, >= 1 */
-    int64_t row_stride, col_stride;  /* in carrier elements (words for the i32 carriers), >= 1; rows may overlap */
-    const int32_t *gather;           /* [r] source row of each packed row; NULL: identity, r = n */
+    int64_t n, cols;                /* cols in elements of the scaled matrix, >= 1 */
+    int64_t row_stride, col_stride; /* in carrier elements (words for the i32 carriers), >= 1; rows may overlap */
+    const int32_t *gather;          /* [r] source row of each packed row; NULL: identity, r = n */
     int64_t r;
     uint8_t fill;
 };
 
-enum sb_dtype sb_carrier_dtype(enum sb_carrier carrier); /* the dtype of one carrier element */
+enum sb_dtype sb_carrier_dtype(enum sb_carrier carrier);      /* the dtype of one carrier element */
 int64_t sb_carrier_width(enum sb_carrier carrier, int64_t S); /* carrier elements a row: S, or S / 4 */
 
 /* cdiv(r, 128) * cdiv(cols, 128) * 512, for r, cols >= 0; INT64_MAX where 64 bits cannot count the bytes. */

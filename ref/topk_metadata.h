@@ -15,12 +15,12 @@ enum sb_topk_order { SB_ORDER_EXPERT, SB_ORDER_SLOT };
 enum { SB_TOPK_MAX = 32, SB_EXPERTS_MAX = 1024, SB_BLOCK_MAX = 1024 };
 
 struct sb_topk_args {
-    const void *topk_idx; /* [n, topk] i32 or i64: local expert id; anything outside 0..experts-1 is not routed */
-    enum sb_dtype idx_dtype;            /* SB_I32 or SB_I64 */
-    const uint32_t *topk_prob;          /* [n, topk] f32 as bits */
-    const int32_t *tokens_per_expert;   /* [experts], or NULL */
-    int64_t counts_align;               /* 1: counts are exact; a > 1: rounded up to a multiple of a */
-    int64_t n, topk, experts, block;    /* topk 1..32, experts 1..1024, block a power of two 1..1024 */
+    const void *topk_idx;      /* [n, topk] i32 or i64: local expert id; anything outside 0..experts-1 is not routed */
+    enum sb_dtype idx_dtype;   /* SB_I32 or SB_I64 */
+    const uint32_t *topk_prob; /* [n, topk] f32 as bits */
+    const int32_t *tokens_per_expert; /* [experts], or NULL */
+    int64_t counts_align;             /* 1: counts are exact; a > 1: rounded up to a multiple of a */
+    int64_t n, topk, experts, block;  /* topk 1..32, experts 1..1024, block a power of two 1..1024 */
     enum sb_topk_order order;
 };
 

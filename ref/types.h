@@ -37,9 +37,9 @@ struct sb_tensor {
     void *data; /* NULL: an optional tensor that is absent */
 };
 
-int64_t sb_tensor_count(const struct sb_tensor *t);      /* logical elements; 1 for rank 0 */
-int64_t sb_tensor_span(const struct sb_tensor *t);       /* elements from the first to one past the last, gaps included */
-size_t sb_tensor_span_bytes(const struct sb_tensor *t);  /* the same in bytes */
+int64_t sb_tensor_count(const struct sb_tensor *t); /* logical elements; 1 for rank 0 */
+int64_t sb_tensor_span(const struct sb_tensor *t);  /* elements from the first to one past the last, gaps included */
+size_t sb_tensor_span_bytes(const struct sb_tensor *t);               /* the same in bytes */
 int64_t sb_tensor_offset(const struct sb_tensor *t, int64_t logical); /* logical index -> element offset */
 
 /* Why a call was rejected. A rejected call writes nothing but its status: every output byte keeps the

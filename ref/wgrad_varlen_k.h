@@ -9,14 +9,14 @@ extern "C" {
 #endif
 
 struct sb_wgrad_args {
-    const uint16_t *dy;           /* bf16 [T, M], rows ld_dy apart */
-    const uint16_t *x;            /* bf16 [Tx, N], rows ld_x apart */
-    const int32_t *cu_seqlens;    /* [E + 1], ascending, first >= 0, last <= T */
-    const int32_t *x_gather_idx;  /* [T] row of x for row k of dy, or NULL: row k (then Tx >= T) */
-    const uint32_t *main_grad;    /* f32 bits [E, M, N] dense, or NULL. dw may be main_grad itself (f32 output) */
+    const uint16_t *dy;          /* bf16 [T, M], rows ld_dy apart */
+    const uint16_t *x;           /* bf16 [Tx, N], rows ld_x apart */
+    const int32_t *cu_seqlens;   /* [E + 1], ascending, first >= 0, last <= T */
+    const int32_t *x_gather_idx; /* [T] row of x for row k of dy, or NULL: row k (then Tx >= T) */
+    const uint32_t *main_grad;   /* f32 bits [E, M, N] dense, or NULL. dw may be main_grad itself (f32 output) */
     int64_t T, Tx, M, N, E;
-    int64_t ld_dy, ld_x;          /* in elements, >= M and >= N, multiples of 8 */
-    enum sb_dtype out_dtype;      /* SB_F32 or SB_BF16 */
+    int64_t ld_dy, ld_x;     /* in elements, >= M and >= N, multiples of 8 */
+    enum sb_dtype out_dtype; /* SB_F32 or SB_BF16 */
 };
 
 /* The checks that read no array. SB_BAD_ARGUMENT: where = 1 T, 2 Tx, 3 M, 4 N, 5 E, 6 ld_dy, 7 ld_x,

@@ -19,9 +19,9 @@ const char *sb_outcome_name(enum sb_outcome outcome); /* "PASS", "SKIP", "NOT RU
 enum { SB_MAX_SAMPLES = 8 };
 
 struct sb_sample {
-    char index[64];               /* "[e=1, m=0, n=17]" or "[4711]" */
+    char index[64];                /* "[e=1, m=0, n=17]" or "[4711]" */
     char expected[64], actual[64]; /* hex and number: "0x3f800000 (1)" */
-    char distance[32];            /* units in the last place, or "" */
+    char distance[32];             /* units in the last place, or "" */
 };
 
 struct sb_result {
@@ -30,10 +30,10 @@ struct sb_result {
     char variant[32]; /* "ref", "relations", "fused", ... */
     char device[96];  /* "cpu", or "0: NVIDIA H200 (sm_90)" */
     enum sb_outcome outcome;
-    char judge[48];   /* what it was compared with: "stored golden", "committed digests", "reference", "reference,
-                       * digests confirmed", "relations" */
+    char judge[48];    /* what it was compared with: "stored golden", "committed digests", "reference", "reference,
+                        * digests confirmed", "relations" */
     char detail[1024]; /* FAIL: what beside `tensor` and its fellows, in lines; SKIP, NOT RUN: why; empty for PASS */
-    int64_t bytes_compared; /* status word included: a call with empty outputs still compares that */
+    int64_t bytes_compared;       /* status word included: a call with empty outputs still compares that */
     int64_t elements, mismatches; /* of the first tensor that differs */
     char tensor[40];              /* that tensor, or "" */
     char pattern[160];            /* a hint: "one row: e=1 m=3", ... */

@@ -577,7 +577,8 @@ START_TEST(candidates_without_elements_of_their_own)
         H5Dclose(H5Dcreate2(file, "outputs/sums", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
         H5Sclose(space);
     } else {
-        ck_assert_int_ge(H5Lcreate_external(golden, "/outputs/sums", file, "outputs/sums", H5P_DEFAULT, H5P_DEFAULT), 0);
+        ck_assert_int_ge(H5Lcreate_external(golden, "/outputs/sums", file, "outputs/sums", H5P_DEFAULT, H5P_DEFAULT),
+                         0);
     }
     H5Fclose(file);
     struct sb_tensor out[SB_MAX_TENSORS];
