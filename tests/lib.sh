@@ -9,6 +9,13 @@ failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+# Is there a GPU that this build has kernels for? Whether they are right is another question.
+have_gpu() {
+    local status=0
+    "$program" check --suite smoke --op e8m0_upcast --device 0 >/dev/null 2>&1 || status=$?
+    [ "$status" != 3 ]
+}
+
 # expect STATUS "WORDS" COMMAND...: WORDS must appear in what the command prints ("" for none demanded).
 expect() {
     local wanted=$1 words=$2 status=0 output

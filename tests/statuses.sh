@@ -10,7 +10,7 @@ case_file=$(find "$smoke" -name 'shape=256,semantics=torch,dist=ramp.h5' | head 
 other_file=$(find "$smoke" -name 'shape=256,semantics=shift,dist=ramp.h5' | head -n 1)
 empty_file=$(find "$smoke" -path '*e8m0_upcast*' -name 'shape=0,semantics=torch.h5' | head -n 1)
 gpu=false
-"$program" check --suite smoke --op e8m0_upcast --require gpu >/dev/null 2>&1 && gpu=true
+have_gpu && gpu=true
 
 # The program itself.
 expect 2 "VERB" "$program"
