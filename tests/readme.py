@@ -51,6 +51,7 @@ def run_block(language, body, source, build):
 
 def run_commands(blocks, source, build):
     gpu = has_gpu(os.path.join(build, "samebits"))
+    shutil.rmtree(os.path.join(build, "smoke-set"), ignore_errors=True)  # of an earlier run, perhaps of other cases
     passed = 0
     for block in blocks:
         language, body = block["language"], block["body"]
