@@ -10,6 +10,7 @@
 #include "expected.h"
 #include "interrupt.h"
 #include "json.h"
+#include "partial.h"
 #include "progress.h"
 #include "select.h"
 #include "supervise.h"
@@ -416,48 +417,6 @@ static void run_cases(struct check *check)
 
 /* ---- the report ----------------------------------------------------------------------------------- */
 
-/* "12 of 38 cases of smoke": a set may name a suite and hold less of it. */
-static void missing_of_suites(const struct check *check, char *buf, size_t size)
-{
-    for (int k = 0; k < SB_SUITES; k++) {
-        int here = 0, all = 0;
-        if (!sb_word_in(check->cases.suites, sb_suite_names[k]))
-            continue;
-        for (int i = 0; i < check->cases.count; i++)
-            here += (check->cases.c[i].suites & sb_suite_bits[k]) != 0;
-        for (int i = 0; i < check->ops->list.count; i++)
-            for (const struct sb_case_row *row = check->ops->list.op[i]->cases; row->call != NULL; row++)
-                all += (row->suites & sb_suite_bits[k]) != 0;
-        if (here < all)
-            sb_append(buf, size, "%s%d of %d cases of %s", buf[0] != '\0' ? ", " : "", here, all, sb_suite_names[k]);
-    }
-}
-
-/* In what this run is less than it could be, or "". */
-static void partial_text(const struct check *check, char *buf, size_t size)
-{
-    buf[0] = '\0';
-    if (check->cases.filtered) {
-        const bool op = sb_option_given(check->o, "op"), id = sb_option_given(check->o, "case");
-        const char *names = op && id ? "--op and --case" : op ? "--op" : "--case";
-        if (check->cases.count == 1)
-            sb_append(buf, size, "only the one case that %s select%s", names, op && id ? "" : "s");
-        else
-            sb_append(buf, size, "only the %d cases that %s select%s", check->cases.count, names, op && id ? "" : "s");
-    }
-    if (check->set != NULL && !check->cases.filtered)
-        missing_of_suites(check, buf, size);
-    if (sb_option_given(check->o, "variant"))
-        sb_append(buf, size, "%sonly the implementations that --variant names", buf[0] != '\0' ? ", " : "");
-    if (strcmp(sb_option_text(check->o, "device"), "cpu") == 0) {
-        struct sb_device all[SB_MAX_DEVICES];
-        char why[400];
-        const int n = sb_devices(all, why, sizeof why);
-        if (n > 0)
-            sb_append(buf, size, "%s--device cpu, with %d GPU(s) present", buf[0] != '\0' ? ", " : "", n);
-    }
-}
-
 static void command_text(const struct sb_options *o, char *buf, size_t size)
 {
     static const char cut[] = " ... (cut)";
@@ -547,7 +506,7 @@ static int run_and_report(struct check *check, const struct sb_require *require,
 {
     char partial[200];
     FILE *markdown = NULL;
-    partial_text(check, partial, sizeof partial);
+    sb_partial_text(check->o, &check->cases, check->ops, partial, sizeof partial);
     describe_run(check, partial);
     /* Workers first: a run that cannot start leaves an earlier report alone, and no worker inherits the files. */
     bool written = true;
