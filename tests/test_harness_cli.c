@@ -225,7 +225,8 @@ START_TEST(a_set_that_is_less_than_its_suite)
     snprintf(note, sizeof note, "NOTE: a partial run: 2 of %d cases of smoke", all);
     expect(0, note, "$S check --golden $D/less --device cpu");
     expect(0, "partial run: 2 of ", "$S check --golden $D/less --device cpu 2>/dev/null | tail -1");
-    expect(0, "0\n", "$S check --golden $D/golden/smoke --device cpu 2>&1 | grep -c 'partial run'; true");
+    /* With a GPU there, --device cpu is a part of the run too: only the suite's own words must not appear. */
+    expect(0, "0\n", "$S check --golden $D/golden/smoke --device cpu 2>&1 | grep -c 'cases of smoke'; true");
 }
 END_TEST
 
