@@ -8,14 +8,18 @@
 
 #include "../reports/text.h"
 
-void sb_append(char *buf, size_t size, const char *format, ...)
+static void append_arguments(char *buf, size_t size, const char *format, va_list args)
 {
     const size_t used = strnlen(buf, size);
-    if (used + 1 >= size)
-        return;
+    if (used + 1 < size)
+        vsnprintf(buf + used, size - used, format, args);
+}
+
+void sb_append(char *buf, size_t size, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    vsnprintf(buf + used, size - used, format, args);
+    append_arguments(buf, size, format, args);
     va_end(args);
 }
 
@@ -23,12 +27,9 @@ void sb_append_line(char *buf, size_t size, const char *format, ...)
 {
     if (buf[0] != '\0')
         sb_append(buf, size, "\n");
-    const size_t used = strnlen(buf, size);
-    if (used + 1 >= size)
-        return;
     va_list args;
     va_start(args, format);
-    vsnprintf(buf + used, size - used, format, args);
+    append_arguments(buf, size, format, args);
     va_end(args);
 }
 
