@@ -15,6 +15,8 @@ struct run {
     struct sb_supervisor *s;
     struct sb_job rest; /* what has no result yet */
     char under_way[32]; /* variant, "prepare", or "" */
+    bool holding;       /* the last result: not passed on before the worker has said something after it */
+    struct sb_result held;
     double deadline, limit;
     sb_result_fn on_result;
     void *user;
@@ -53,10 +55,25 @@ static void conclude_rest(struct run *run, enum sb_outcome outcome, const char *
         conclude(run, run->rest.variant[0], outcome, detail);
 }
 
-/* The child is gone or was given up: `what` happened while run->under_way was running. */
+/* What the last variant left behind did no harm: its result stands. */
+static void pass_on(struct run *run)
+{
+    if (run->holding)
+        run->on_result(run->user, &run->held);
+    run->holding = false;
+}
+
+/* The child is gone or was given up: `what` happened while run->under_way was running, or, where that is "", before
+ * the next variant began. After a result, and before anything else was begun, it is that variant's doing. */
 static void blame(struct run *run, const char *what)
 {
     char detail[400];
+    if (run->holding) {
+        run->held.outcome = SB_FAIL;
+        snprintf(run->held.detail, sizeof run->held.detail, "after its outputs were compared: %s", what);
+        pass_on(run);
+        return;
+    }
     if (run->rest.variants == 0)
         return;
     if (strcmp(run->under_way, "prepare") != 0) {
@@ -111,7 +128,7 @@ enum sb_job_end sb_supervisor_start(struct sb_supervisor *s, struct sb_error *er
 /* True while the job goes on with this child. */
 static bool take_message(struct run *run, const struct sb_message *m, enum sb_job_end *end, struct sb_error *err)
 {
-    struct sb_message copy;
+    pass_on(run);
     switch (m->kind) {
     case SB_MSG_BEGIN:
         snprintf(run->under_way, sizeof run->under_way, "%s", m->name);
@@ -119,10 +136,10 @@ static bool take_message(struct run *run, const struct sb_message *m, enum sb_jo
         run->deadline = sb_seconds() + run->limit;
         return true;
     case SB_MSG_RESULT:
-        copy = *m;
+        run->held = m->result;
+        run->holding = true;
         forget(&run->rest, m->result.variant);
         run->under_way[0] = '\0';
-        run->on_result(run->user, &copy.result);
         return true;
     case SB_MSG_ERROR:
         *end = SB_JOB_BAD_INPUT;
@@ -166,6 +183,7 @@ static enum sb_job_end with_one_child(struct run *run, struct sb_error *err)
         const bool parsed = got == SB_READ_LINE && sb_message_parse(line, &m);
         free(line);
         if (got == SB_READ_INTERRUPTED) {
+            pass_on(run);
             sb_child_end(run->s, true, how, sizeof how);
             return SB_JOB_INTERRUPTED;
         }

@@ -112,6 +112,24 @@ START_TEST(crash_is_one_fail_and_the_run_goes_on)
 }
 END_TEST
 
+/* A worker that is gone between the last result and the end of the job: that variant's fault, not nobody's. */
+START_TEST(a_crash_after_the_result_is_a_fail)
+{
+    static char program[] = "test", dies[] = "dies after a result";
+    static char *const argv[] = {program, dies, NULL};
+    struct sb_supervisor s = supervisor(20);
+    s.argv = argv;
+    ck_assert_int_eq(run(&s, "fake/n=10", "right", &seen), SB_JOB_DONE);
+    ck_assert_int_eq(seen.count, 1);
+    expect(&seen, "right", SB_FAIL, "after its outputs were compared: the worker ended with signal 9");
+    ck_assert_int_eq(run(&s, "fake/n=10", "right,relations", &seen), SB_JOB_DONE);
+    ck_assert_int_eq(seen.count, 2);
+    expect(&seen, "right", SB_FAIL, "after its outputs were compared: ");
+    expect(&seen, "relations", SB_FAIL, "after its outputs were compared: ");
+    sb_supervisor_close(&s);
+}
+END_TEST
+
 START_TEST(hang_is_killed)
 {
     struct sb_supervisor s = supervisor(3); /* the healthy one after it has to keep it too, on a busy machine */
@@ -288,6 +306,7 @@ static Suite *make_suite(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, healthy);
     tcase_add_test(t, crash_is_one_fail_and_the_run_goes_on);
+    tcase_add_test(t, a_crash_after_the_result_is_a_fail);
     tcase_add_test(t, hang_is_killed);
     tcase_add_test(t, an_answer_in_the_pipe_is_not_late);
     tcase_add_test(t, texts_that_are_not_utf8_arrive);
@@ -312,8 +331,31 @@ static int serve(void)
     return out == NULL ? 2 : sb_worker_serve(&fake_table, &memory, &hello, stdin, out);
 }
 
+/* Answers the first variant of one job and kills itself. */
+static int die_after_a_result(void)
+{
+    struct sb_message m = {.kind = SB_MSG_HELLO, .usable = true, .device = "host memory (sm_0)"};
+    struct sb_job job;
+    char line[8192];
+    FILE *out = fdopen(SB_WORKER_FD, "w");
+    if (out == NULL)
+        return 2;
+    sb_message_write(out, &m);
+    if (fgets(line, sizeof line, stdin) == NULL || !sb_job_parse(line, &job))
+        return 2;
+    m = (struct sb_message){.kind = SB_MSG_RESULT, .result = {.outcome = SB_PASS, .launches = -1, .seconds = 1}};
+    snprintf(m.result.variant, sizeof m.result.variant, "%s", job.variant[0]);
+    m.result.bytes_compared = 1;
+    sb_message_write(out, &m);
+    fflush(out);
+    raise(SIGKILL);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "dies after a result") == 0)
+        return die_after_a_result();
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return serve();
     SRunner *runner = srunner_create(make_suite());
