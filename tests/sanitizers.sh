@@ -7,9 +7,16 @@ set -euo pipefail
 source=$(cd "$2" && pwd)
 build=$(cd "$3" && pwd)/sanitizers
 
+# What failed comes last, where a report of this script is cut.
+checks() {
+    ctest --test-dir "$build" --no-tests=error --output-on-failure && return
+    grep -hE ':[EF]:' "$build/Testing/Temporary/LastTest.log" | cut -c1-400
+    return 1
+}
+
 expect 0 "" cmake -S "$source" -B "$build" -DSAMEBITS_CUDA=OFF -DSAMEBITS_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DSAMEBITS_SCRIPT_TESTS=OFF -DBUILD_TESTING=ON
 expect 0 "" cmake --build "$build" --parallel 2
-expect 0 "" ctest --test-dir "$build" --no-tests=error --output-on-failure
+expect 0 "" checks
 expect 0 "PASS" "$build/samebits" check --suite smoke --device cpu
 finish

@@ -268,7 +268,7 @@ static Suite *make_suite(void)
     Suite *s = suite_create("golden_manifest");
     TCase *t = tcase_create("manifest");
     tcase_add_checked_fixture(t, fake_setup, fake_teardown);
-    tcase_set_timeout(t, 120);
+    tcase_set_timeout(t, 1200);
     tcase_add_test(t, round_trip);
     tcase_add_test(t, the_same_text_in_any_order);
     tcase_add_test(t, a_case_twice);

@@ -491,7 +491,7 @@ static Suite *make_suite(void)
     Suite *s = suite_create("golden_set");
     TCase *t = tcase_create("set");
     tcase_add_checked_fixture(t, fake_setup, fake_teardown);
-    tcase_set_timeout(t, 240);
+    tcase_set_timeout(t, 1200);
     tcase_add_test(t, make_and_verify);
     tcase_add_test(t, the_same_set_twice);
     tcase_add_test(t, digests_alone);

@@ -643,7 +643,7 @@ static Suite *make_suite(void)
     Suite *s = suite_create("golden_store");
     TCase *t = tcase_create("store");
     tcase_add_checked_fixture(t, fake_setup, fake_teardown);
-    tcase_set_timeout(t, 120);
+    tcase_set_timeout(t, 1200);
     tcase_add_loop_test(t, round_trips, 0, 10);
     tcase_add_test(t, signalling_nans_keep_their_bits);
     tcase_add_loop_test(t, the_same_file_twice, 0, 2);

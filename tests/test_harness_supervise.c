@@ -303,7 +303,7 @@ static Suite *make_suite(void)
 {
     Suite *s = suite_create("supervise");
     TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
+    tcase_set_timeout(t, 600);
     tcase_add_test(t, healthy);
     tcase_add_test(t, crash_is_one_fail_and_the_run_goes_on);
     tcase_add_test(t, a_crash_after_the_result_is_a_fail);

@@ -715,7 +715,7 @@ static Suite *make_suite(void)
     tcase_add_test(escapes, a_repeat_command_stays_one_line);
     suite_add_tcase(suite, escapes);
     TCase *const limit = tcase_create("limit");
-    tcase_set_timeout(limit, 120); /* thousands of pages: slow under sanitizers */
+    tcase_set_timeout(limit, 1200); /* thousands of pages: slow under sanitizers */
     tcase_add_test(limit, ten_thousand_failures_fit_with_a_count);
     tcase_add_test(limit, what_fits_is_not_cut);
     tcase_add_test(limit, no_limit_is_ever_passed);
