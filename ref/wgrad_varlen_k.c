@@ -3,11 +3,9 @@
 
 #include "f32_round.h"
 #include "tc_bf16_k16_f25.h"
+#include "wgrad_parts.h"
 
 #include <string.h>
-
-/* Outputs of one task: its rows of dy and columns of x are taken apart once a step and used by all of them. */
-enum { TILE_M = 32, TILE_N = 32 };
 
 enum { MULTIPLE = 8, POINTER_ALIGNMENT = 16 };
 
@@ -77,10 +75,15 @@ static struct sb_status check_gather(const struct sb_wgrad_args *args)
     return sb_status_ok();
 }
 
-/* One task: outputs m0..m1-1 by n0..n1-1 of expert e. */
-struct tile {
-    int64_t e, m0, m1, n0, n1;
-};
+struct sb_status sb_wgrad_check_call(const struct sb_wgrad_args *args, const void *dw)
+{
+    struct sb_status status = sb_wgrad_check_args(args, dw);
+    if (status.code == SB_OK)
+        status = check_segments(args);
+    if (status.code == SB_OK)
+        status = check_gather(args);
+    return status;
+}
 
 /* The operands of one step, k = k0 .. k0 + length - 1; a short step is filled with zeros. Rows outside the step are
  * not read: they may belong to another expert and hold anything. */
@@ -104,70 +107,77 @@ static void decode_x(const struct sb_wgrad_args *args, int64_t n, int64_t k0, in
     sb_tc_decode(values, operands);
 }
 
-/* sum[m][n] for the whole segment: accumulators from +0, k ascending from the segment's own start, 16 at a time. */
-static void accumulate(const struct sb_wgrad_args *args, const struct tile *t, uint32_t sum[TILE_M][TILE_N])
+void sb_wgrad_plain_steps(const struct sb_wgrad_args *args, const struct sb_wgrad_tile *t, int64_t k0, int64_t k1,
+                          uint32_t *sum, int64_t ld_sum)
 {
-    struct sb_tc_operands a[TILE_M], b[TILE_N];
-    memset(sum, 0, TILE_M * sizeof sum[0]);
-    const int64_t end = args->cu_seqlens[t->e + 1];
-    for (int64_t k0 = args->cu_seqlens[t->e]; k0 < end; k0 += SB_TC_K) {
-        const int64_t length = end - k0 < SB_TC_K ? end - k0 : SB_TC_K;
+    struct sb_tc_operands a[SB_WGRAD_PLAIN_TILE], b[SB_WGRAD_PLAIN_TILE];
+    for (; k0 < k1; k0 += SB_TC_K) {
+        const int64_t length = k1 - k0 < SB_TC_K ? k1 - k0 : SB_TC_K;
         for (int64_t m = t->m0; m < t->m1; m++)
             decode_dy(args, m, k0, length, &a[m - t->m0]);
         for (int64_t n = t->n0; n < t->n1; n++)
             decode_x(args, n, k0, length, &b[n - t->n0]);
         for (int64_t m = 0; m < t->m1 - t->m0; m++)
             for (int64_t n = 0; n < t->n1 - t->n0; n++)
-                sum[m][n] = sb_tc_step(sum[m][n], &a[m], &b[n]);
+                sum[m * ld_sum + n] = sb_tc_step(sum[m * ld_sum + n], &a[m], &b[n]);
     }
 }
 
-/* After the sum: main_grad + sum in one rounded addition, and the output type. An empty segment adds nothing, so
- * main_grad passes unchanged, a NaN's payload and a -0 included. */
-static void store(const struct sb_wgrad_args *args, const struct tile *t, uint32_t sum[TILE_M][TILE_N], void *dw)
+void sb_wgrad_store(const struct sb_wgrad_args *args, const struct sb_wgrad_tile *t, const uint32_t *sum,
+                    int64_t ld_sum, void *out, int64_t ld_out)
 {
-    uint32_t *dw_f32 = dw;
-    uint16_t *dw_bf16 = dw;
+    uint32_t *out_f32 = out;
+    uint16_t *out_bf16 = out;
     const bool empty = args->cu_seqlens[t->e] == args->cu_seqlens[t->e + 1];
     for (int64_t m = t->m0; m < t->m1; m++)
         for (int64_t n = t->n0; n < t->n1; n++) {
-            const int64_t place = (t->e * args->M + m) * args->N + n;
-            uint32_t value = sum[m - t->m0][n - t->n0];
-            if (args->main_grad != NULL)
-                value = empty ? args->main_grad[place] : sb_f32_add_rne(args->main_grad[place], value);
+            const int64_t place = (m - t->m0) * ld_out + n - t->n0;
+            uint32_t value = sum[(m - t->m0) * ld_sum + n - t->n0];
+            if (args->main_grad != NULL) {
+                const uint32_t before = args->main_grad[(t->e * args->M + m) * args->N + n];
+                value = empty ? before : sb_f32_add_rne(before, value);
+            }
             if (args->out_dtype == SB_F32)
-                dw_f32[place] = value;
+                out_f32[place] = value;
             else
-                dw_bf16[place] = sb_bf16_rne(value);
+                out_bf16[place] = sb_bf16_rne(value);
         }
 }
 
-static struct tile tile_at(const struct sb_wgrad_args *args, int64_t index)
+void *sb_wgrad_at(const struct sb_wgrad_args *args, const struct sb_wgrad_tile *t, void *dw)
 {
-    const int64_t across = sb_cdiv(args->N, TILE_N), down = sb_cdiv(args->M, TILE_M);
-    struct tile t = {.e = index / across / down, .m0 = index / across % down * TILE_M, .n0 = index % across * TILE_N};
-    t.m1 = t.m0 + TILE_M < args->M ? t.m0 + TILE_M : args->M;
-    t.n1 = t.n0 + TILE_N < args->N ? t.n0 + TILE_N : args->N;
+    const int64_t element = (t->e * args->M + t->m0) * args->N + t->n0;
+    return (char *)dw + (size_t)element * (args->out_dtype == SB_F32 ? sizeof(uint32_t) : sizeof(uint16_t));
+}
+
+struct sb_wgrad_tile sb_wgrad_tile_at(const struct sb_wgrad_args *args, int64_t index, int64_t rows, int64_t columns)
+{
+    const int64_t across = sb_cdiv(args->N, columns), down = sb_cdiv(args->M, rows);
+    struct sb_wgrad_tile t = {
+        .e = index / across / down, .m0 = index / across % down * rows, .n0 = index % across * columns};
+    t.m1 = t.m0 + rows < args->M ? t.m0 + rows : args->M;
+    t.n1 = t.n0 + columns < args->N ? t.n0 + columns : args->N;
     return t;
+}
+
+/* One tile: accumulators from +0, k ascending from the segment's own start, 16 at a time. */
+static void plain_tile(const struct sb_wgrad_args *args, const struct sb_wgrad_tile *t, void *dw)
+{
+    uint32_t sum[SB_WGRAD_PLAIN_TILE * SB_WGRAD_PLAIN_TILE] = {0};
+    sb_wgrad_plain_steps(args, t, args->cu_seqlens[t->e], args->cu_seqlens[t->e + 1], sum, SB_WGRAD_PLAIN_TILE);
+    sb_wgrad_store(args, t, sum, SB_WGRAD_PLAIN_TILE, sb_wgrad_at(args, t, dw), args->N);
 }
 
 struct sb_status sb_ref_wgrad_varlen_k(const struct sb_wgrad_args *args, void *dw)
 {
-    struct sb_status status = sb_wgrad_check_args(args, dw);
-    if (status.code == SB_OK)
-        status = check_segments(args);
-    if (status.code == SB_OK)
-        status = check_gather(args);
+    const struct sb_status status = sb_wgrad_check_call(args, dw);
     if (status.code != SB_OK)
         return status;
-
-    const int64_t tiles = args->E * sb_cdiv(args->M, TILE_M) * sb_cdiv(args->N, TILE_N);
+    const int64_t tiles = args->E * sb_cdiv(args->M, SB_WGRAD_PLAIN_TILE) * sb_cdiv(args->N, SB_WGRAD_PLAIN_TILE);
 #pragma omp parallel for schedule(dynamic)
     for (int64_t index = 0; index < tiles; index++) {
-        uint32_t sum[TILE_M][TILE_N];
-        const struct tile t = tile_at(args, index);
-        accumulate(args, &t, sum);
-        store(args, &t, sum, dw);
+        const struct sb_wgrad_tile t = sb_wgrad_tile_at(args, index, SB_WGRAD_PLAIN_TILE, SB_WGRAD_PLAIN_TILE);
+        plain_tile(args, &t, dw);
     }
     return status;
 }
