@@ -1,6 +1,8 @@
 /* digest.c - SHA-256 over logical bytes, a block at a time: gaps are never hashed and nothing large is copied. */
 #include "digest.h"
 
+#include "samples.h"
+
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -87,13 +89,38 @@ void sb_tensor_sha256(const struct sb_tensor *t, char hex[SB_SHA256_HEX])
     to_hex(digest, hex);
 }
 
+/* Of all tensors of a case, inputs first. */
+struct hashing {
+    const struct sb_tensor *tensor[2 * SB_MAX_TENSORS];
+    char *hex[2 * SB_MAX_TENSORS];
+    int count;
+    size_t bytes;
+};
+
+static void add(struct hashing *h, const struct sb_tensor *t, char *hex)
+{
+    h->tensor[h->count] = t;
+    h->hex[h->count++] = hex;
+    h->bytes += t->data != NULL ? sb_tensor_logical_bytes(t) : 0;
+}
+
 void sb_digests_make(const struct sb_op *op, const struct sb_data *d, struct sb_digests *digests)
 {
+    enum { PARALLEL_BYTES = 16 << 20 }; /* below, waking the threads costs more */
+    struct hashing h = {.count = 0};
     memset(digests, 0, sizeof *digests);
     for (int i = 0; i < sb_op_input_count(op); i++)
-        sb_tensor_sha256(&d->in[i], digests->in[i]);
-    for (int i = 0; i < sb_op_output_count(op); i++)
-        sb_tensor_sha256(&d->out[i], digests->out[i]);
+        add(&h, &d->in[i], digests->in[i]);
+    for (int i = 0; i < sb_op_output_count(op); i++) {
+        add(&h, &d->out[i], digests->out[i]);
+        if (d->samples[i].count > 0) {
+            const struct sb_tensor table = sb_samples_table(&d->samples[i]);
+            sb_tensor_sha256(&table, digests->sample[i]);
+        }
+    }
+#pragma omp parallel for schedule(dynamic) if (h.bytes >= PARALLEL_BYTES)
+    for (int i = 0; i < h.count; i++)
+        sb_tensor_sha256(h.tensor[i], h.hex[i]);
 }
 
 bool sb_file_sha256(const char *path, char hex[SB_SHA256_HEX], struct sb_error *err)

@@ -10,6 +10,7 @@
 struct sb_digests {
     char in[SB_MAX_TENSORS][SB_SHA256_HEX];
     char out[SB_MAX_TENSORS][SB_SHA256_HEX];
+    char sample[SB_MAX_TENSORS][SB_SHA256_HEX]; /* of the table of blocks, where an output is sampled */
 };
 
 void sb_digests_make(const struct sb_op *op, const struct sb_data *d, struct sb_digests *digests);

@@ -170,12 +170,17 @@ static uint16_t full_along_k(const struct sb_rng *rng, int64_t k, int64_t column
     return (uint16_t)(sign | (sb_bf16_draw(SB_DIST_FULL, rng, (uint64_t)(k * columns + column)) & 0x7FFFu));
 }
 
+bool sb_bf16_depends_on_k(enum sb_bf16_dist dist)
+{
+    return dist == SB_DIST_FULL || dist == SB_DIST_CANCEL || dist == SB_DIST_HUGE;
+}
+
 uint16_t sb_bf16_draw_along_k(enum sb_bf16_dist dist, const struct sb_rng *rng, int64_t k, int64_t column,
                               int64_t columns, bool negate)
 {
     if (dist == SB_DIST_FULL)
         return full_along_k(rng, k, column, columns);
-    if (dist != SB_DIST_CANCEL && dist != SB_DIST_HUGE)
+    if (!sb_bf16_depends_on_k(dist))
         return sb_bf16_draw(dist, rng, (uint64_t)(k * columns + column));
     const int64_t distance = pair_distance(dist, k);
     const bool second = (k & distance) != 0;

@@ -23,6 +23,10 @@ enum sb_bf16_dist {
 extern const char *const sb_bf16_dist_names[SB_DIST_COUNT + 1]; /* NULL-terminated */
 
 uint16_t sb_bf16_draw(enum sb_bf16_dist dist, const struct sb_rng *rng, uint64_t i);
+/* out[j] = sb_bf16_draw(dist, rng, first + j): the same bits, NORMAL many times as fast. */
+void sb_bf16_fill(enum sb_bf16_dist dist, const struct sb_rng *rng, uint64_t first, int64_t count, uint16_t *out);
+/* Do the values depend on k (see sb_bf16_draw_along_k)? */
+bool sb_bf16_depends_on_k(enum sb_bf16_dist dist);
 
 /* Element (k, column) of a factor [*, columns] of a product summed along k. As sb_bf16_draw at k * columns + column,
  * except that under CANCEL and HUGE rows stand in pairs: the second has the first's values, one unit in the last

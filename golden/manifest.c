@@ -119,6 +119,8 @@ bool sb_manifest_add_digested(struct sb_manifest *m, const struct sb_case *c, co
         add_tensor(e, "outputs", c->op->outputs[i].name, digests->out[i]);
         e->mostly_constant = e->mostly_constant || is_mostly_constant(&d->out[i]);
     }
+    for (int i = 0; i < sb_op_output_count(c->op); i++)
+        add_tensor(e, "samples", c->op->outputs[i].name, digests->sample[i]);
     return true;
 }
 
@@ -167,6 +169,8 @@ const char *sb_manifest_difference_digested(const struct sb_manifest_entry *e, c
         return "status";
     int seen = 0;
     const char *name = group_difference(e, "inputs", c->op->inputs, sb_op_input_count(c->op), digests->in, &seen);
+    if (name == NULL)
+        name = group_difference(e, "samples", c->op->outputs, sb_op_output_count(c->op), digests->sample, &seen);
     if (name == NULL)
         name = group_difference(e, "outputs", c->op->outputs, sb_op_output_count(c->op), digests->out, &seen);
     for (int i = 0; name == NULL && seen != e->tensors && i < e->tensors; i++) {
@@ -394,14 +398,15 @@ static bool read_status_fields(const struct place *p, const json_t *o, struct sb
 static bool read_tensor_fields(const struct place *p, const json_t *o, struct sb_manifest_entry *e)
 {
     json_t *tensors = json_object_get(o, "tensors");
-    if (!json_is_object(tensors) || json_object_size(tensors) > 2 * SB_MAX_TENSORS)
+    if (!json_is_object(tensors) || json_object_size(tensors) > SB_MANIFEST_TENSORS)
         return wrong(p, "tensors", "is missing or too long");
     const char *name;
     json_t *value;
     json_object_foreach(tensors, name, value)
     {
         const char *hex = json_string_value(value);
-        const bool known_group = strncmp(name, "inputs/", 7) == 0 || strncmp(name, "outputs/", 8) == 0;
+        const bool known_group =
+            strncmp(name, "inputs/", 7) == 0 || strncmp(name, "outputs/", 8) == 0 || strncmp(name, "samples/", 8) == 0;
         if (hex == NULL || !is_digest(hex) || !known_group || strlen(name) >= sizeof e->tensor[0].name)
             return wrong(p, "tensors", "has an entry that is no dataset with its digest");
         struct sb_manifest_tensor *t = &e->tensor[e->tensors++];

@@ -8,15 +8,17 @@
  *   format "samebits-manifest", format_version 1, suite, generator, contracts {op: version},
  *   content_sha256: SHA-256 of this whole text with the 64 digits left out,
  *   count, cases: [{id, file, file_sha256, file_bytes (these three not in a digest file), status, status_where[3],
- *   ignored_ids, mostly_constant, tensors {"inputs/NAME" or "outputs/NAME": sha256}}], sorted by id.
+ *   ignored_ids, mostly_constant, tensors {"inputs/NAME", "outputs/NAME" or "samples/NAME": sha256}}], sorted by id.
  */
 #ifndef SAMEBITS_GOLDEN_MANIFEST_H
 #define SAMEBITS_GOLDEN_MANIFEST_H
 
 #include "store.h"
 
+enum { SB_MANIFEST_TENSORS = 3 * SB_MAX_TENSORS }; /* inputs, outputs and where outputs are sampled */
+
 struct sb_manifest_tensor {
-    char name[40]; /* "inputs/topk_idx", "outputs/TK" */
+    char name[40]; /* "inputs/topk_idx", "outputs/TK", "samples/dw" */
     char sha256[SB_SHA256_HEX];
 };
 
@@ -26,7 +28,7 @@ struct sb_manifest_entry {
     int64_t file_bytes;
     struct sb_status status;
     int tensors;
-    struct sb_manifest_tensor tensor[2 * SB_MAX_TENSORS];
+    struct sb_manifest_tensor tensor[SB_MANIFEST_TENSORS];
     bool mostly_constant; /* some output of more than 64 elements holds one value in at least 99 of 100 of them: it
                            * proves little */
 };

@@ -1,6 +1,8 @@
 /* op.c - tensors in host memory and small facts of an op. See op.h. */
 #include "op.h"
 
+#include "samples.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +21,17 @@ void sb_data_start(struct sb_data *d, const struct sb_op *op)
         d->in[i].name = op->inputs[i].name;
 }
 
+void sb_data_free_outputs(struct sb_data *d)
+{
+    sb_tensors_free(d->out, SB_MAX_TENSORS);
+    for (int i = 0; i < SB_MAX_TENSORS; i++)
+        sb_samples_free(&d->samples[i]);
+}
+
 void sb_data_free(struct sb_data *d)
 {
     sb_tensors_free(d->in, SB_MAX_TENSORS);
-    sb_tensors_free(d->out, SB_MAX_TENSORS);
+    sb_data_free_outputs(d);
 }
 
 void sb_tensor_describe(struct sb_tensor *t, const char *name, enum sb_dtype dtype, int rank, const int64_t *shape)

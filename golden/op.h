@@ -33,8 +33,9 @@ struct sb_param {
 
 /* Suites a case belongs to. A case of smoke or seed need not be in standard. ARGUMENTS holds the calls that are refused
  * for their plain arguments alone (topk=33): apart from the others, because whoever recomputes a set from its arrays
- * should not meet files whose arrays say nothing. */
-enum sb_suite { SB_SMOKE = 1, SB_STANDARD = 2, SB_SEED = 4, SB_ARGUMENTS = 8 };
+ * should not meet files whose arrays say nothing. PRODUCTION holds the shapes of real training: gigabytes and minutes,
+ * and outputs of which only samples are known. */
+enum sb_suite { SB_SMOKE = 1, SB_STANDARD = 2, SB_SEED = 4, SB_ARGUMENTS = 8, SB_PRODUCTION = 16 };
 
 struct sb_case_row {
     const char *call;   /* "N=512,topk=4,E=8": the parameters, without the op */
@@ -61,17 +62,33 @@ const char *sb_case_text(const struct sb_case *c, const char *name); /* canonica
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
+/* A rectangle of a tensor: rows row .. row_end-1 and columns column .. column_end-1 of its last two axes, in one plane.
+ * Planes count the axes before those two: dw[e, m, n] has one an expert. Also a row of /samples/NAME in a file. */
+struct sb_block {
+    int64_t plane, row, row_end, column, column_end;
+};
+
+/* Where the data hold blocks of an output alone, because the whole is too large to compute or to store on a CPU. All
+ * blocks have one size; they may overlap. samples.h works with them. */
+struct sb_samples {
+    struct sb_tensor whole; /* the output as an implementation writes it; data == NULL */
+    int64_t count;          /* 0: the data hold the whole output */
+    struct sb_block *block; /* owned (malloc) */
+};
+
 /* The tensors of one case, in host memory. Inputs and outputs stand in the order of op->inputs and
  * op->outputs; an optional tensor that the case lacks has its name, data == NULL and rank 0. Owns `data` (malloc). */
 struct sb_data {
     struct sb_tensor in[SB_MAX_TENSORS];
-    struct sb_tensor out[SB_MAX_TENSORS];
-    struct sb_status status; /* the reference's */
+    struct sb_tensor out[SB_MAX_TENSORS];      /* of a sampled output: [samples.count, rows, columns], block by block */
+    struct sb_samples samples[SB_MAX_TENSORS]; /* of the outputs */
+    struct sb_status status;                   /* the reference's */
 };
 
 /* Empties `d` and names its inputs, so that an absent one can be told by name. generate() begins with it. */
 void sb_data_start(struct sb_data *d, const struct sb_op *op);
 void sb_data_free(struct sb_data *d);
+void sb_data_free_outputs(struct sb_data *d);     /* the outputs and their samples alone */
 void sb_tensors_free(struct sb_tensor *t, int n); /* frees data, sets it NULL */
 /* Sets up a dense tensor and allocates it (at least one byte). False with err when memory is short. */
 bool sb_tensor_alloc(struct sb_tensor *t, const char *name, enum sb_dtype dtype, int rank, const int64_t *shape,
@@ -120,9 +137,13 @@ struct sb_op {
     /* Fills d->in from the seed. Strided tensors are allocated with their gaps; a gap holds 0xA5 bytes. */
     bool (*generate)(const struct sb_case *c, struct sb_data *d, struct sb_error *err);
 
-    /* Computes d->out and d->status from d->in with the reference. On a rejection d->out describes buffers of
-     * the largest size the call could have written, with data == NULL. */
+    /* Computes d->out, d->samples and d->status from d->in with the reference. On a rejection d->out describes buffers
+     * of the largest size the call could have written, with data == NULL, and nothing is sampled. */
     bool (*reference)(const struct sb_case *c, struct sb_data *d, struct sb_error *err);
+
+    /* Optional. Which blocks of output `index` an accepted call's data hold, from the case alone. Leaves `s` as it is,
+     * all zero, where they hold the whole output. */
+    bool (*samples)(const struct sb_case *c, int index, struct sb_samples *s, struct sb_error *err);
 
     /* Optional. Do `out` (same order as d->out, host memory) satisfy the contract's relations, in whatever
      * order? Says so, or names the first violation in `why`. */

@@ -1,13 +1,8 @@
 /* philox.c - Philox4x32-10. Source: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as
- * 1, 2, 3", SC'11. The constants are the paper's: two odd multipliers and the Weyl increments of the key. */
+ * 1, 2, 3", SC'11. */
 #include "philox.h"
 
-enum { PHILOX_ROUNDS = 10 };
-
-static const uint32_t MULTIPLIER_0 = 0xD2511F53u;
-static const uint32_t MULTIPLIER_1 = 0xCD9E8D57u;
-static const uint32_t WEYL_0 = 0x9E3779B9u; /* golden ratio */
-static const uint32_t WEYL_1 = 0xBB67AE85u; /* sqrt(3) - 1 */
+#include "philox_round.h"
 
 static inline uint32_t high_word(uint64_t x)
 {
@@ -16,22 +11,14 @@ static inline uint32_t high_word(uint64_t x)
 
 void sb_philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-    uint32_t k0 = key[0], k1 = key[1];
-    for (int round = 0; round < PHILOX_ROUNDS; round++) {
-        const uint64_t p0 = (uint64_t)MULTIPLIER_0 * c0;
-        const uint64_t p1 = (uint64_t)MULTIPLIER_1 * c2;
-        c0 = high_word(p1) ^ c1 ^ k0;
-        c1 = (uint32_t)p1;
-        c2 = high_word(p0) ^ c3 ^ k1;
-        c3 = (uint32_t)p0;
-        k0 += WEYL_0;
-        k1 += WEYL_1;
+    uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]};
+    uint32_t k[2] = {key[0], key[1]};
+    for (int round = 0; round < SB_PHILOX_ROUNDS; round++) {
+        sb_philox_round(&c[0], &c[1], &c[2], &c[3], k);
+        sb_philox_next_key(k);
     }
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
+    for (int i = 0; i < 4; i++)
+        out[i] = c[i];
 }
 
 void sb_rng_block(const struct sb_rng *rng, uint64_t block, uint32_t out[4])

@@ -209,6 +209,8 @@ const struct sb_case_row sb_cases_scale_pack[] = {
     {"N=262656,cols=8192,R=500,gather=reverse,dist=real", SB_STANDARD,
      "rows from 262156 on: row * cols passes 2^31, as in a public overflow at 262656 x 8192; the place of a scale does "
      "not"},
+    {"N=131075,cols=224,gather=random,row_stride=16384", SB_PRODUCTION,
+     "the last rows start more than 2^31 bytes after the first: row * row_stride in 32 bits wraps"},
     /* ---- rejected calls ---- */
     {"N=50,cols=128,R=60,gather=outside", BOTH,
      "rejected: index N in the middle, INT32_MIN at the end; the lower position is named"},

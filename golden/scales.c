@@ -109,7 +109,7 @@ bool sb_raw_scales_validate(const struct sb_case *c, int64_t n, struct sb_error 
     int64_t row_stride, col_stride, rows, span;
     strides_of(c, &row_stride, &col_stride);
     if (__builtin_mul_overflow(n, row_stride, &rows) || __builtin_add_overflow(rows, width_of(c) * col_stride, &span) ||
-        span > RAW_LIMIT / 4)
+        span > RAW_LIMIT / (int64_t)size)
         return sb_fail(err, SB_EXIT_BAD_INPUT,
                        "raw would span more than %" PRId64 " GiB; choose smaller N, cols or strides", RAW_LIMIT >> 30);
     return true;

@@ -22,7 +22,8 @@ typedef void (*sb_fault_fn)(void *user, const char *file, const char *dataset, c
  * each dataset's. `deep`: also makes the inputs again from the id and the outputs from the stored inputs, and
  * compares every byte. Damaged files are opened in a child process, so a crash of the library is one more fault.
  * Returns the number of faults, or -1 with err when the set cannot be read at all (no folder, no manifest, contracts
- * that this build does not know) or `progress` stopped the work. */
+ * that this build does not know) or `progress` stopped the work. Inputs that a sampled case's file states by digest
+ * alone are made again in either case. */
 int sb_set_verify(const char *dir, bool deep, const struct sb_op_list *ops, sb_progress_fn progress, sb_fault_fn fault,
                   void *user, struct sb_error *err);
 

@@ -9,7 +9,12 @@
  * sizes (T, ...) are i64 root attributes too. /outputs has one attribute for each output, its layout as text
  * ("f32[64,32]"), which for a rejected call describes the largest buffers it could have written: sb_store_read fills
  * those in with data == NULL, as the reference does.
- * Chunked, shuffle + deflate + fletcher32, no time stamps: the same library writes the same file twice.
+ * A sampled output (samples.h) has its blocks alone in /outputs/NAME, [blocks, rows, columns], with an attribute
+ * `sampled` that names the table of their places: /samples/NAME, i64 [blocks, 5], plane, row, row end, column, column
+ * end, the ends one past the last. Its layout attribute is that of the whole. Where the inputs of such a case are large
+ * they have no datasets: /inputs has two attributes for each, NAME, its layout, and NAME.sha256, and they are made
+ * again from the seed. Chunked, shuffle + deflate + fletcher32, no time stamps: the same library writes the same file
+ * twice.
  */
 #ifndef SAMEBITS_GOLDEN_STORE_H
 #define SAMEBITS_GOLDEN_STORE_H
@@ -20,6 +25,10 @@ enum { SB_SHA256_HEX = 65 };
 
 /* Name and version of the input generator, as golden files and manifests carry it. */
 extern const char sb_generator_name[];
+
+/* Does the file of this case hold its inputs, or their layouts and digests alone? `d` has the inputs as generate()
+ * makes them. */
+bool sb_store_keeps_inputs(const struct sb_case *c, const struct sb_data *d);
 
 /* Digest of one tensor's logical bytes (gaps left out), lower-case hex. Empty string when absent. */
 void sb_tensor_sha256(const struct sb_tensor *t, char hex[SB_SHA256_HEX]);

@@ -16,6 +16,11 @@ bool sb_store_write_digested(const char *path, const struct sb_case *c, const st
 bool sb_store_load(const char *path, const struct sb_op_list *ops, struct sb_case *c, struct sb_data *d,
                    struct sb_digests *digests, char dataset[SB_DATASET_NAME], struct sb_error *err);
 
+/* The attribute of /inputs that holds the digest of an input that has no dataset. Returns buf. */
+const char *sb_store_digest_name(const char *input, char buf[SB_DATASET_NAME]);
+/* "/samples/dw", as the attribute `sampled` of /outputs/dw has it. Returns buf. */
+const char *sb_store_table_path(const char *output, char buf[SB_DATASET_NAME]);
+
 /* The code whose name this is; false for none. */
 bool sb_code_by_name(const char *name, enum sb_code *code);
 

@@ -1,6 +1,7 @@
 /* store_read.c - reading golden files and candidates. Nothing in a file is believed before it is checked: inputs
  * must have the layout that the case's own generator gives them, every tensor the digest that the file states. */
 #include "hdf5_util.h"
+#include "samples.h"
 #include "store_parts.h"
 
 #include <inttypes.h>
@@ -209,9 +210,35 @@ static bool open_expected(const struct reader *r, const struct sb_tensor *expect
     return false;
 }
 
+/* An input that has no dataset: `t` was made from the seed, the file says its layout and its digest. */
+static bool check_stated_input(const struct reader *r, const char *name, const struct sb_tensor *t,
+                               char hex[SB_SHA256_HEX])
+{
+    char layout[128], stated[128] = "", digest_name[SB_DATASET_NAME], digest[SB_SHA256_HEX] = "";
+    if (sb_h5_has(r->file, r->dataset))
+        return bad(r, "the inputs of this case are too large to be kept, but here is one");
+    sb_store_digest_name(name, digest_name);
+    const hid_t group = H5Gopen2(r->file, "inputs", H5P_DEFAULT);
+    const bool there = group >= 0 && sb_h5_get_text(group, name, stated, sizeof stated) &&
+                       sb_h5_get_text(group, digest_name, digest, sizeof digest);
+    if (group >= 0)
+        H5Gclose(group);
+    if (!there)
+        return bad(r, "attribute \"%s\" or \"%s\" of /inputs is missing or no text", name, digest_name);
+    if (strcmp(stated, sb_layout_text(t, layout, sizeof layout)) != 0)
+        return bad(r, "its layout is %s, where this case has %s", stated, layout);
+    sb_tensor_sha256(t, hex);
+    return strcmp(digest, hex) == 0 ||
+           bad(r,
+               "the seed gives bytes with SHA-256 %.12s..., /inputs says %.12s...: damaged, edited, or made by another "
+               "generator",
+               hex, digest);
+}
+
 /* The inputs: `d->in` as generate() left it says what must be there, and gives the memory. */
 static bool read_inputs(const struct reader *r, const struct sb_case *c, struct sb_data *d, struct sb_digests *digests)
 {
+    const bool kept = sb_store_keeps_inputs(c, d);
     bool ok = true;
     for (int i = 0; ok && i < sb_op_input_count(c->op); i++) {
         struct sb_h5_dataset ds;
@@ -219,6 +246,10 @@ static bool read_inputs(const struct reader *r, const struct sb_case *c, struct 
         name_dataset(r, "inputs", c->op->inputs[i].name);
         if (t->data == NULL) {
             ok = !sb_h5_has(r->file, r->dataset) || bad(r, "this case has no such dataset");
+            continue;
+        }
+        if (!kept) {
+            ok = check_stated_input(r, c->op->inputs[i].name, t, digests->in[i]);
             continue;
         }
         ok = open_expected(r, t, &ds);
@@ -245,6 +276,7 @@ static bool read_layout(const struct reader *r, const struct sb_tensor_spec *spe
     return ok || bad(r, "attribute \"%s\" of /outputs is missing or not a layout such as f32[2,3]", spec->name);
 }
 
+/* Reads the dataset that the reader names into new memory; `t` has the layout that it must have. */
 static bool read_output(const struct reader *r, struct sb_tensor *t, char hex[SB_SHA256_HEX])
 {
     struct sb_h5_dataset ds;
@@ -258,6 +290,43 @@ static bool read_output(const struct reader *r, struct sb_tensor *t, char hex[SB
     return ok;
 }
 
+/* The table of places must be the one that the case gives: blocks at other places would be judged as if they were
+ * there. */
+static bool read_table(const struct reader *r, const struct sb_samples *s, char hex[SB_SHA256_HEX])
+{
+    struct sb_tensor table = sb_samples_table(s);
+    table.data = NULL;
+    name_dataset(r, "samples", s->whole.name);
+    if (!read_output(r, &table, hex)) {
+        free(table.data);
+        return false;
+    }
+    const bool same = memcmp(table.data, s->block, sb_tensor_logical_bytes(&table)) == 0;
+    free(table.data);
+    return same || bad(r, "this build samples the case at other places: make the set again with this build");
+}
+
+static bool says_sampled(const struct reader *r, const char *output)
+{
+    char text[SB_DATASET_NAME], path[SB_DATASET_NAME];
+    const hid_t id = H5Dopen2(r->file, r->dataset, H5P_DEFAULT);
+    const bool said = id >= 0 && sb_h5_get_text(id, "sampled", text, sizeof text) &&
+                      strcmp(text, sb_store_table_path(output, path)) == 0;
+    if (id >= 0)
+        H5Dclose(id);
+    return said || bad(r, "attribute sampled is missing or does not name the table of places");
+}
+
+/* A sampled output: `t` has the stated layout of the whole and becomes the blocks. */
+static bool read_sampled(const struct reader *r, struct sb_samples *s, struct sb_tensor *t, char hex[SB_SHA256_HEX],
+                         char table_hex[SB_SHA256_HEX])
+{
+    if (!check_layout(r, t, &s->whole) || !says_sampled(r, s->whole.name))
+        return false;
+    *t = sb_samples_layout(s);
+    return read_output(r, t, hex) && read_table(r, s, table_hex);
+}
+
 static bool read_outputs(const struct reader *r, const struct sb_case *c, struct sb_data *d, struct sb_digests *digests)
 {
     const bool accepted = d->status.code == SB_OK;
@@ -265,8 +334,11 @@ static bool read_outputs(const struct reader *r, const struct sb_case *c, struct
     for (int i = 0; ok && i < sb_op_output_count(c->op); i++) {
         bool stated = false;
         name_dataset(r, "outputs", c->op->outputs[i].name);
-        ok = read_layout(r, &c->op->outputs[i], &d->out[i], &stated);
-        if (ok && stated && accepted)
+        ok = read_layout(r, &c->op->outputs[i], &d->out[i], &stated) &&
+             (!accepted || sb_case_samples(c, i, &d->samples[i], r->err));
+        if (ok && stated && accepted && d->samples[i].count > 0)
+            ok = read_sampled(r, &d->samples[i], &d->out[i], digests->out[i], digests->sample[i]);
+        else if (ok && stated && accepted)
             ok = read_output(r, &d->out[i], digests->out[i]);
         else if (ok && sb_h5_has(r->file, r->dataset))
             ok = bad(r, accepted ? "this case has no such dataset" : "a rejected call has no outputs");
@@ -308,11 +380,14 @@ static bool load(const struct reader *r, const struct sb_op_list *ops, struct sb
                  struct sb_digests *digests)
 {
     static const struct sb_tensor_spec groups[] = {{.name = "inputs"}, {.name = "outputs"}, {.name = NULL}};
+    static const struct sb_tensor_spec sampled_groups[] = {
+        {.name = "inputs"}, {.name = "outputs"}, {.name = "samples"}, {.name = NULL}};
     if (!read_case(r, ops, c) || !read_status(r, &d->status))
         return false;
     const struct sb_status status = d->status;
-    if (!only_known(r, "", groups) || !only_known(r, "inputs", c->op->inputs) ||
-        !only_known(r, "outputs", c->op->outputs))
+    const bool sampled = status.code == SB_OK && sb_case_is_sampled(c);
+    if (!only_known(r, "", sampled ? sampled_groups : groups) || !only_known(r, "inputs", c->op->inputs) ||
+        !only_known(r, "outputs", c->op->outputs) || (sampled && !only_known(r, "samples", c->op->outputs)))
         return false;
     if (!c->op->generate(c, d, r->err))
         return sb_fail_context(r->err, "%s: the layout of its inputs", r->path);

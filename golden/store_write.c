@@ -5,6 +5,7 @@
  */
 #include "file.h"
 #include "hdf5_util.h"
+#include "samples.h"
 #include "store_parts.h"
 
 #include <stdio.h>
@@ -18,8 +19,9 @@ enum {
     IMAGE_STEP = 1 << 20,   /* by how much the image in memory grows */
     SMALL_BYTES = 64 << 10, /* below this the better compression costs nothing that is felt */
     SMALL_LEVEL = 6,
-    LARGE_LEVEL = 1,       /* scale bytes: 0.457 of their size at 60 MB/s; level 6: 0.426 at 6 MB/s */
-    MOST_ATTRIBUTES = 128, /* kept inside the object header, where checksums cover them */
+    LARGE_LEVEL = 1,        /* scale bytes: 0.457 of their size at 60 MB/s; level 6: 0.426 at 6 MB/s */
+    KEPT_INPUTS = 16 << 20, /* bytes of inputs that the file of a sampled case holds at most */
+    MOST_ATTRIBUTES = 128,  /* kept inside the object header, where checksums cover them */
 };
 
 /* ---- the image in memory ------------------------------------------------------------------------ */
@@ -177,33 +179,82 @@ static hid_t create_dataset(hid_t group, const char *name, const struct sb_tenso
     return dataset;
 }
 
-static bool write_dataset(hid_t group, const struct sb_tensor_spec *spec, const struct sb_tensor *t, const char *sha256)
+/* `table`: the dataset of /samples that says where these blocks are, or NULL: the tensor is whole. */
+static bool write_dataset(hid_t group, const struct sb_tensor_spec *spec, const struct sb_tensor *t, const char *table,
+                          const char *sha256)
 {
+    char path[SB_DATASET_NAME];
     const hid_t dataset = create_dataset(group, spec->name, t);
     if (dataset < 0)
         return false;
     const bool ok = write_elements(dataset, t) && sb_h5_put_text(dataset, "dtype", sb_dtype_name(t->dtype)) &&
                     sb_h5_put_text(dataset, "description", spec->description) &&
-                    sb_h5_put_text(dataset, "sha256", sha256);
+                    sb_h5_put_text(dataset, "sha256", sha256) &&
+                    (table == NULL || sb_h5_put_text(dataset, "sampled", sb_store_table_path(table, path)));
     return H5Dclose(dataset) >= 0 && ok;
 }
 
-/* One group. `failed` is set to the dataset at fault. */
-static bool write_group(hid_t file, const char *name, const struct sb_tensor_spec *specs, int count,
-                        const struct sb_tensor *tensors, const char digests[][SB_SHA256_HEX], bool layouts,
-                        const char **failed)
+/* /inputs or /outputs as it is to be written. */
+struct group {
+    const char *name;
+    const struct sb_tensor_spec *specs;
+    int count;
+    const struct sb_data *d;
+    const struct sb_tensor *tensors; /* of d */
+    const char (*digests)[SB_SHA256_HEX];
+    bool outputs;
+    bool datasets; /* false: attributes say what the tensors are, nothing holds them */
+};
+
+/* What the group's attributes say of tensor `i`. */
+static bool write_statements(hid_t group, const struct group *g, int i)
 {
-    const hid_t group = create_group(file, name);
+    char text[128], name[SB_DATASET_NAME];
+    if (!g->outputs && (g->datasets || g->tensors[i].data == NULL))
+        return true;
+    if (g->outputs && g->tensors[i].data == NULL && g->specs[i].optional)
+        return true;
+    const struct sb_tensor *whole = g->outputs ? sb_output_whole(g->d, i) : &g->tensors[i];
+    if (!sb_h5_put_text(group, g->specs[i].name, sb_layout_text(whole, text, sizeof text)))
+        return false;
+    return g->datasets || sb_h5_put_text(group, sb_store_digest_name(g->specs[i].name, name), g->digests[i]);
+}
+
+/* One group. `failed` is set to the dataset at fault. */
+static bool write_group(hid_t file, const struct group *g, const char **failed)
+{
+    const hid_t group = create_group(file, g->name);
     bool ok = group >= 0;
-    for (int i = 0; ok && i < count; i++) {
-        char layout[128];
-        *failed = specs[i].name;
-        if (layouts && (tensors[i].data != NULL || !specs[i].optional))
-            ok = sb_h5_put_text(group, specs[i].name, sb_layout_text(&tensors[i], layout, sizeof layout));
-        if (ok && tensors[i].data != NULL)
-            ok = write_dataset(group, &specs[i], &tensors[i], digests[i]);
+    for (int i = 0; ok && i < g->count; i++) {
+        *failed = g->specs[i].name;
+        const bool sampled = g->outputs && g->d->samples[i].count > 0;
+        ok = write_statements(group, g, i);
+        if (ok && g->datasets && g->tensors[i].data != NULL)
+            ok = write_dataset(group, &g->specs[i], &g->tensors[i], sampled ? g->specs[i].name : NULL, g->digests[i]);
     }
     return group >= 0 && H5Gclose(group) >= 0 && ok;
+}
+
+/* /samples, where an output is sampled. */
+static bool write_samples(hid_t file, const struct sb_case *c, const struct sb_data *d,
+                          const struct sb_digests *digests, const char **failed)
+{
+    hid_t group = H5I_INVALID_HID;
+    bool ok = true;
+    for (int i = 0; ok && i < sb_op_output_count(c->op); i++) {
+        if (d->samples[i].count == 0)
+            continue;
+        *failed = "samples";
+        const struct sb_tensor table = sb_samples_table(&d->samples[i]);
+        const struct sb_tensor_spec spec = {.name = c->op->outputs[i].name,
+                                            .description =
+                                                "where the output is sampled [blocks, 5]: plane (of the axes "
+                                                "before the last two), row, row end, column, column end"};
+        if (group < 0)
+            group = create_group(file, "samples");
+        ok = group >= 0 && write_dataset(group, &spec, &table, NULL, digests->sample[i]);
+    }
+    return (group < 0 || H5Gclose(group) >= 0) && ok;
 }
 
 /* ---- root attributes ---------------------------------------------------------------------------- */
@@ -237,6 +288,26 @@ static bool write_root(hid_t file, const struct sb_case *c, const struct sb_stat
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
+bool sb_store_keeps_inputs(const struct sb_case *c, const struct sb_data *d)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < sb_op_input_count(c->op); i++)
+        bytes += d->in[i].data != NULL ? sb_tensor_logical_bytes(&d->in[i]) : 0;
+    return bytes <= KEPT_INPUTS || !sb_case_is_sampled(c);
+}
+
+const char *sb_store_digest_name(const char *input, char buf[SB_DATASET_NAME])
+{
+    snprintf(buf, SB_DATASET_NAME, "%.50s.sha256", input);
+    return buf;
+}
+
+const char *sb_store_table_path(const char *output, char buf[SB_DATASET_NAME])
+{
+    snprintf(buf, SB_DATASET_NAME, "/samples/%.50s", output);
+    return buf;
+}
+
 /* What the reference must have left behind: outputs exactly where the call was accepted. */
 static bool complete(const struct sb_case *c, const struct sb_data *d, struct sb_error *err)
 {
@@ -259,10 +330,23 @@ static bool build_image(struct image *image, const char *path, const struct sb_c
 {
     const char *failed = "root attributes";
     const hid_t file = create_file(image);
-    bool ok =
-        file >= 0 && write_root(file, c, &d->status) &&
-        write_group(file, "inputs", c->op->inputs, sb_op_input_count(c->op), d->in, digests->in, false, &failed) &&
-        write_group(file, "outputs", c->op->outputs, sb_op_output_count(c->op), d->out, digests->out, true, &failed);
+    const struct group inputs = {.name = "inputs",
+                                 .specs = c->op->inputs,
+                                 .count = sb_op_input_count(c->op),
+                                 .d = d,
+                                 .tensors = d->in,
+                                 .digests = digests->in,
+                                 .datasets = sb_store_keeps_inputs(c, d)};
+    const struct group outputs = {.name = "outputs",
+                                  .specs = c->op->outputs,
+                                  .count = sb_op_output_count(c->op),
+                                  .d = d,
+                                  .tensors = d->out,
+                                  .digests = digests->out,
+                                  .outputs = true,
+                                  .datasets = true};
+    bool ok = file >= 0 && write_root(file, c, &d->status) && write_group(file, &inputs, &failed) &&
+              write_group(file, &outputs, &failed) && write_samples(file, c, d, digests, &failed);
     char reason[256] = "";
     if (!ok)
         sb_h5_reason(reason, sizeof reason);

@@ -2,8 +2,10 @@
 #include "ops.h"
 #include "distribution.h"
 #include "gather.h"
+#include "samples.h"
+#include "wgrad_samples.h"
 #include "wgrad_segments.h"
-#include "../ref/wgrad_varlen_k.h"
+#include "../ref/wgrad_varlen_k_fast.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -68,6 +70,8 @@ static const struct sb_param_spec params[] = {
     {"grad", SB_PARAM_ENUM, "normal", sb_f32_dist_names, 0, 0, "the bits of main_grad"},
     {"break", SB_PARAM_ENUM, "none", break_names, 0, 0, "how the call is made wrong, to be rejected"},
     {"repeat", SB_PARAM_INT, "1", NULL, 1, 1000, "how often an implementation runs the call: the same bits every time"},
+    {"sample", SB_PARAM_INT, "0", NULL, 0, SB_WGRAD_SAMPLE_LIMIT,
+     "tiles of dw to hold an implementation to, where the whole is too large for a CPU; 0: the whole"},
     {NULL, SB_PARAM_INT, NULL, NULL, 0, 0, NULL},
 };
 
@@ -122,6 +126,14 @@ static bool validate_in_place(const struct sb_case *c, struct sb_error *err)
     return true;
 }
 
+/* Samples are computed without a whole dw, so there is no address of it to be wrong. */
+static bool validate_sample(const struct sb_case *c, struct sb_error *err)
+{
+    if (sb_case_int(c, "sample") != 0 && sb_case_int(c, "break") == BREAK_MISALIGNED_DW)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "break=misaligned_dw needs sample=0");
+    return true;
+}
+
 static bool is_misaligned(const struct sb_case *c, enum break_kind kind)
 {
     return (enum break_kind)sb_case_int(c, "break") == kind;
@@ -147,7 +159,7 @@ static bool validate(const struct sb_case *c, struct sb_error *err)
         m * n > ELEMENTS_LIMIT / s.E)
         return sb_fail(err, SB_EXIT_BAD_INPUT,
                        "a tensor would have more than %" PRId64 " elements; choose smaller sizes", ELEMENTS_LIMIT);
-    return validate_in_place(c, err) && validate_break(c, &s, err);
+    return validate_in_place(c, err) && validate_sample(c, err) && validate_break(c, &s, err);
 }
 
 static int derived(const struct sb_case *c, struct sb_derived *out, int max)
@@ -178,12 +190,18 @@ struct matrix_source {
     const uint8_t *owned; /* [rows]: 1 where some segment reads the row */
 };
 
-static uint16_t matrix_value(const struct matrix_source *s, int64_t row, int64_t column, int64_t columns)
+static void fill_row(const struct matrix_source *s, int64_t row, int64_t columns, uint16_t *values)
 {
-    if (s->owned[row])
-        return sb_bf16_draw_along_k(s->dist, &s->rng, row, column, columns, s->negate);
-    return s->poison_outside ? poison(row, column)
-                             : sb_bf16_draw(SB_DIST_NORMAL, &s->rng, (uint64_t)(row * columns + column));
+    const bool owned = s->owned[row] != 0;
+    const enum sb_bf16_dist dist = owned ? s->dist : SB_DIST_NORMAL;
+    if (!owned && s->poison_outside)
+        for (int64_t column = 0; column < columns; column++)
+            values[column] = poison(row, column);
+    else if (!sb_bf16_depends_on_k(dist))
+        sb_bf16_fill(dist, &s->rng, (uint64_t)(row * columns), columns, values);
+    else
+        for (int64_t column = 0; column < columns; column++)
+            values[column] = sb_bf16_draw_along_k(dist, &s->rng, row, column, columns, s->negate);
 }
 
 /* Where rows overlap (a call to be rejected) later rows overwrite earlier ones, so they go one after the other. */
@@ -194,8 +212,7 @@ static void fill_matrix(const struct matrix_source *s, const struct sb_tensor *t
     uint16_t *values = t->data;
 #pragma omp parallel for schedule(static) if (stride >= columns && rows * columns >= SB_PARALLEL_FROM)
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            values[row * stride + column] = matrix_value(s, row, column, columns);
+        fill_row(s, row, columns, values + row * stride);
 }
 
 /* Outside the segments the index is somebody else's and may be anything. */
@@ -325,11 +342,11 @@ static void *address(const struct sb_case *c, bool output, int index, void *data
     return data == NULL ? NULL : (void *)((uintptr_t)data + (uintptr_t)misalign(c, output, index));
 }
 
-static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_error *err)
+static struct sb_wgrad_args args_of(const struct sb_case *c, const struct sb_data *d)
 {
     static const enum sb_dtype dtypes[] = {SB_F32, SB_BF16};
-    const int64_t shape[3] = {sb_case_int(c, "E"), sb_case_int(c, "M"), sb_case_int(c, "N")};
-    const struct sb_wgrad_args args = {
+    const int64_t m = sb_case_int(c, "M"), n = sb_case_int(c, "N");
+    return (struct sb_wgrad_args){
         .dy = address(c, false, IN_DY, d->in[IN_DY].data),
         .x = address(c, false, IN_X, d->in[IN_X].data),
         .cu_seqlens = d->in[IN_CU_SEQLENS].data,
@@ -337,18 +354,52 @@ static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_erro
         .main_grad = address(c, false, IN_MAIN_GRAD, d->in[IN_MAIN_GRAD].data),
         .T = d->in[IN_DY].shape[0],
         .Tx = d->in[IN_X].shape[0],
-        .M = shape[1],
-        .N = shape[2],
-        .E = shape[0],
-        .ld_dy = or_dense(sb_case_int(c, "ld_dy"), shape[1]),
-        .ld_x = or_dense(sb_case_int(c, "ld_x"), shape[2]),
+        .M = m,
+        .N = n,
+        .E = sb_case_int(c, "E"),
+        .ld_dy = or_dense(sb_case_int(c, "ld_dy"), m),
+        .ld_x = or_dense(sb_case_int(c, "ld_x"), n),
         .out_dtype = dtypes[sb_case_int(c, "out_dtype")],
     };
-    if (!sb_tensor_alloc(&d->out[0], "dw", args.out_dtype, 3, shape, err))
+}
+
+static bool compute_samples(const struct sb_wgrad_args *args, struct sb_data *d, struct sb_error *err)
+{
+    const struct sb_samples *s = &d->samples[0];
+    const struct sb_tensor layout = sb_samples_layout(s);
+    struct sb_wgrad_tile *tiles = malloc((size_t)s->count * sizeof *tiles);
+    const bool ok =
+        (tiles != NULL || sb_fail(err, SB_EXIT_NOTHING_RAN, "no memory for %" PRId64 " samples", s->count)) &&
+        sb_tensor_alloc(&d->out[0], "dw", layout.dtype, layout.rank, layout.shape, err);
+    for (int64_t i = 0; ok && i < s->count; i++)
+        tiles[i] = (struct sb_wgrad_tile){s->block[i].plane, s->block[i].row, s->block[i].row_end, s->block[i].column,
+                                          s->block[i].column_end};
+    if (ok)
+        d->status = sb_ref_wgrad_varlen_k_tiles(args, sb_wgrad_best_path(), tiles, s->count, d->out[0].data);
+    free(tiles);
+    return ok;
+}
+
+static bool compute_whole(const struct sb_case *c, const struct sb_wgrad_args *args, const int64_t shape[3],
+                          struct sb_data *d, struct sb_error *err)
+{
+    if (!sb_tensor_alloc(&d->out[0], "dw", args->out_dtype, 3, shape, err))
         return false;
-    d->status = sb_ref_wgrad_varlen_k(&args, address(c, true, 0, d->out[0].data));
-    if (d->status.code != SB_OK)
-        sb_tensors_free(d->out, 1);
+    d->status = sb_ref_wgrad_varlen_k_by(args, sb_wgrad_best_path(), address(c, true, 0, d->out[0].data));
+    return true;
+}
+
+static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_error *err)
+{
+    const struct sb_wgrad_args args = args_of(c, d);
+    const int64_t shape[3] = {args.E, args.M, args.N};
+    if (!sb_case_samples(c, 0, &d->samples[0], err) ||
+        !(d->samples[0].count > 0 ? compute_samples(&args, d, err) : compute_whole(c, &args, shape, d, err)))
+        return false;
+    if (d->status.code != SB_OK) {
+        sb_data_free_outputs(d);
+        sb_tensor_describe(&d->out[0], "dw", args.out_dtype, 3, shape);
+    }
     return true;
 }
 
@@ -364,6 +415,7 @@ const struct sb_op sb_op_wgrad_varlen_k = {
     .validate = validate,
     .generate = generate,
     .reference = reference,
+    .samples = sb_wgrad_samples,
     .resolve = resolve,
     .derived = derived,
     .misalign = misalign,

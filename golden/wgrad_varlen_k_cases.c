@@ -314,6 +314,15 @@ const struct sb_case_row sb_cases_wgrad_varlen_k[] = {
      "100 runs of one call: the same bits every time; atomics or split-K do not give that"},
     {"M=16,N=16,E=2,counts=20+30,gather=random,accumulate=1,repeat=100", SB_STANDARD,
      "100 runs with main_grad: it is read, never written"},
+    /* ---- samples of dw, small enough to know the whole as well ---- */
+    {"M=256,N=256,E=4,counts=150+0+37+1,sample=12", SB_STANDARD,
+     "samples of dw: corners of the longest, the shortest and an empty expert, the first and the last element, then "
+     "drawn tiles"},
+    {"M=136,N=72,E=5,counts=skewed,tokens=400,gather=random,accumulate=1,out_dtype=bf16,sample=9", SB_STANDARD,
+     "samples of an accumulated BF16 dw, gathered: tiles that end at M and N"},
+    {"M=72,N=24,E=3,counts=20+0+33,sample=5", BOTH, "samples narrower than a tile of 64, an empty expert among them"},
+    {"M=24,N=24,E=4,counts=10+20+30+40,break=descending,sample=3", SB_STANDARD,
+     "rejected: a sampled call that is refused holds no samples, and every byte of dw must stay"},
     /* ---- shapes like those measured, small enough for the plain reference ---- */
     {"M=256,N=512,E=8,counts=equal,tokens=2048", SB_SEED, "E8, equal segments of 256"},
     {"M=256,N=512,E=8,counts=skewed,tokens=2048,gather=random", SB_SEED, "E8, skewed, gathered"},
@@ -323,6 +332,21 @@ const struct sb_case_row sb_cases_wgrad_varlen_k[] = {
     {"M=128,N=96,E=128,counts=skewed,tokens=2080,gather=random,accumulate=1,out_dtype=bf16", SB_SEED,
      "E128, skewed, gathered, accumulated, BF16 output"},
     {"M=64,N=128,E=128,counts=equal,tokens=2080", SB_SEED, "E128, equal segments of 16 or 17"},
+    /* ---- production shapes, sampled; the least work first ---- */
+    {"M=768,N=2048,E=128,counts=skewed,tokens=66560,sample=128", SB_PRODUCTION,
+     "Qwen3-30B: 128 experts of a few hundred tokens each, many of them with a short last step"},
+    {"M=768,N=2048,E=128,counts=skewed,tokens=66560,gather=random,accumulate=1,out_dtype=bf16,sample=128",
+     SB_PRODUCTION, "the same shape gathered, onto main_grad, BF16 output"},
+    {"M=2048,N=7168,E=32,counts=skewed,tokens=65664,sample=128", SB_PRODUCTION,
+     "DeepSeek-V3, 32 experts a rank: segments of thousands of tokens, few of them multiples of a k-tile"},
+    {"M=3584,N=7168,E=8,counts=equal,tokens=65536,sample=128", SB_PRODUCTION,
+     "8 experts of 8192 tokens: sums of 512 steps, more than a deep pipeline turns over"},
+    {"M=1536,N=4096,E=128,counts=skewed,tokens=131072,sample=128", SB_PRODUCTION,
+     "Qwen3-235B: dw of 805 million elements, 3.2 GB: byte offsets into it pass 2^31"},
+    {"M=7168,N=7168,E=8,counts=equal,tokens=65536,sample=128", SB_PRODUCTION,
+     "25088 tiles of 128x128, equal segments: persistent schedules run for many waves"},
+    {"M=7168,N=7168,E=8,counts=skewed,tokens=65536,sample=128", SB_PRODUCTION,
+     "the same with uneven segments: waves that end at different times, one sum of a large part of all tokens"},
     /* ---- refused for their plain arguments, before any array is read ---- */
     {"M=4,N=24,E=2,counts=10+20", SB_ARGUMENTS, "rejected: M below 8"},
     {"M=0,N=24,E=2,counts=10+20", SB_ARGUMENTS, "rejected: M = 0, which is a multiple of 8"},

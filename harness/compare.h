@@ -2,7 +2,7 @@
 #ifndef SAMEBITS_HARNESS_COMPARE_H
 #define SAMEBITS_HARNESS_COMPARE_H
 
-#include "../ref/types.h"
+#include "../golden/op.h"
 #include "../reports/report.h"
 
 enum { SB_NO_POISON = -1 };
@@ -12,7 +12,9 @@ struct sb_compare_hints {
     int poison;             /* the byte `actual` was filled with before the run, or SB_NO_POISON */
     const int32_t *segment; /* ascending offsets [segments + 1], or NULL: applies to tensors as long as the last one */
     int64_t segments;
-    int64_t packed_cols; /* cols of a packed 128x4 tensor, 0: none */
+    int64_t packed_cols;              /* cols of a packed 128x4 tensor, 0: none */
+    const struct sb_samples *samples; /* the elements are these blocks of a larger tensor: places are named in that; or
+                                       * NULL */
 };
 
 struct sb_difference {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../golden/samples.h"
 #include "../reports/text.h"
 #include "text.h"
 
@@ -92,6 +93,16 @@ static void unravel(const struct sb_tensor *t, int64_t logical, int64_t index[SB
     }
 }
 
+/* The tensor in which places are named, and the place of element `i` in it. */
+static const struct sb_tensor *place_of(const struct sb_tensor *t, const struct sb_compare_hints *hints, int64_t i,
+                                        int64_t index[SB_MAX_RANK])
+{
+    int64_t block;
+    const struct sb_tensor *whole = hints->samples != NULL ? &hints->samples->whole : t;
+    unravel(whole, hints->samples != NULL ? sb_samples_place(hints->samples, i, &block) : i, index);
+    return whole;
+}
+
 /* Letters of the axes, as the contracts write them. */
 static const char *axis_name(const struct sb_tensor *t, int axis)
 {
@@ -137,8 +148,8 @@ static int64_t segment_of(const struct sb_compare_hints *hints, int64_t position
 void sb_index_text(const struct sb_tensor *t, const struct sb_compare_hints *hints, int64_t logical, char *buf,
                    size_t size)
 {
-    int64_t index[SB_MAX_RANK];
-    unravel(t, logical, index);
+    int64_t index[SB_MAX_RANK], block;
+    const struct sb_tensor *whole = place_of(t, hints, logical, index);
     snprintf(buf, size, "[");
     if (is_packed(t, hints)) {
         int64_t row, scale;
@@ -146,12 +157,16 @@ void sb_index_text(const struct sb_tensor *t, const struct sb_compare_hints *hin
         sb_append(buf, size, "%" PRId64 "] = row %" PRId64 ", scale %" PRId64, logical, row, scale);
         return;
     }
-    if (t->rank == 1)
+    if (whole->rank == 1)
         sb_append(buf, size, "%" PRId64, index[0]);
     else
-        for (int axis = 0; axis < t->rank; axis++)
-            sb_append(buf, size, "%s%s=%" PRId64, axis > 0 ? ", " : "", axis_name(t, axis), index[axis]);
+        for (int axis = 0; axis < whole->rank; axis++)
+            sb_append(buf, size, "%s%s=%" PRId64, axis > 0 ? ", " : "", axis_name(whole, axis), index[axis]);
     sb_append(buf, size, "]");
+    if (hints->samples != NULL) {
+        sb_samples_place(hints->samples, logical, &block);
+        sb_append(buf, size, " of sample %" PRId64, block);
+    }
     if (has_segments(t, hints)) {
         const int64_t e = segment_of(hints, logical);
         sb_append(buf, size, " = e %" PRId64 ", row %" PRId64, e, logical - hints->segment[e]);
@@ -201,8 +216,8 @@ static void survey_mismatch(struct survey *s, const struct sb_tensor *expected, 
                             int64_t i, uint64_t e, uint64_t a)
 {
     int64_t index[SB_MAX_RANK];
-    unravel(expected, i, index);
-    for (int axis = 0; axis < expected->rank; axis++) {
+    const struct sb_tensor *whole = place_of(expected, hints, i, index);
+    for (int axis = 0; axis < whole->rank; axis++) {
         if (s->count == 0 || index[axis] < s->low[axis])
             s->low[axis] = index[axis];
         if (s->count == 0 || index[axis] > s->high[axis])
@@ -291,6 +306,18 @@ static bool place_in_matrix(const struct sb_tensor *t, const struct survey *s, c
     return false;
 }
 
+/* Elements of samples have no order of their own that says anything: rectangles of the whole do. */
+static void place_in_samples(const struct sb_samples *samples, const struct survey *s, int64_t elements, char *buf,
+                             size_t size)
+{
+    if (s->count == elements)
+        snprintf(buf, size, "every element of the samples");
+    else if (s->count == 1)
+        snprintf(buf, size, "one element of the samples");
+    else
+        place_in_matrix(&samples->whole, s, buf, size);
+}
+
 static bool place_in_segments(const struct sb_compare_hints *hints, const struct survey *s, char *buf, size_t size)
 {
     const int64_t e = segment_of(hints, s->first);
@@ -306,7 +333,9 @@ static void place_text(const struct sb_tensor *t, const struct sb_compare_hints 
                        int64_t elements, char *buf, size_t size)
 {
     buf[0] = '\0';
-    if (s->count == elements) {
+    if (hints->samples != NULL) {
+        place_in_samples(hints->samples, s, elements, buf, size);
+    } else if (s->count == elements) {
         snprintf(buf, size, elements == 1 ? "the only element" : "every element");
     } else if (s->count == 1) {
         snprintf(buf, size, "one element%s", s->first + 1 == elements ? ", the last" : "");
@@ -370,7 +399,8 @@ void sb_describe(const struct sb_tensor *expected, const struct sb_tensor *actua
     snprintf(d->pattern, sizeof d->pattern, "%.*s%s%.*s", 78, place, place[0] != '\0' && value[0] != '\0' ? "; " : "",
              78, value);
     const double share = 100.0 * (double)d->mismatches / (double)d->elements;
-    snprintf(d->text, sizeof d->text, "%s: %s of %s elements differ (%.3g %%), the first at %s",
+    snprintf(d->text, sizeof d->text, "%s: %s of %s %selements differ (%.3g %%), the first at %s",
              expected->name != NULL ? expected->name : "tensor", sb_count(d->mismatches).text,
-             sb_count(d->elements).text, share, d->samples > 0 ? d->sample[0].index : "?");
+             sb_count(d->elements).text, hints->samples != NULL ? "sampled " : "", share,
+             d->samples > 0 ? d->sample[0].index : "?");
 }

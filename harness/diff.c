@@ -25,7 +25,8 @@ static const struct sb_option_table table = {
     .options = options,
     .notes =
         "GOLDEN comes first. The candidate needs the datasets under /outputs only, with the golden's names, types and\n"
-        "shapes; it may be written by h5py. Exit status: 0 the same bits; 1 a difference: other bits, another type or\n"
+        "shapes (of a sampled output: whole, or the same tiles); it may be written by h5py. Exit status: 0 the same "
+        "bits; 1 a difference: other bits, another type or\n"
         "shape, an output missing or one too many; 2 a file that cannot be read; 3 nothing to compare: the golden\n"
         "holds a rejected call, which has no outputs, or outputs without an element, and so does the candidate.",
 };
@@ -47,11 +48,11 @@ static bool print_json(const struct sb_result *r, struct sb_error *err)
         json_array_append_new(samples, json_pack("{s:s, s:s, s:s, s:s}", "index", r->sample[i].index, "expected",
                                                  r->sample[i].expected, "actual", r->sample[i].actual, "distance",
                                                  r->sample[i].distance));
-    return sb_json_print(json_pack("{s:s, s:b, s:o, s:s, s:s, s:I, s:I, s:I, s:o}", "case", r->case_id, "equal",
-                                   r->outcome == SB_PASS, "detail", sb_json_text(r->detail), "tensor", r->tensor,
-                                   "pattern", r->pattern, "elements", (json_int_t)r->elements, "mismatches",
-                                   (json_int_t)r->mismatches, "bytes_compared", (json_int_t)r->bytes_compared,
-                                   "samples", samples),
+    return sb_json_print(json_pack("{s:s, s:b, s:s, s:o, s:s, s:s, s:I, s:I, s:I, s:o}", "case", r->case_id, "equal",
+                                   r->outcome == SB_PASS, "sampled", r->sampled, "detail", sb_json_text(r->detail),
+                                   "tensor", r->tensor, "pattern", r->pattern, "elements", (json_int_t)r->elements,
+                                   "mismatches", (json_int_t)r->mismatches, "bytes_compared",
+                                   (json_int_t)r->bytes_compared, "samples", samples),
                          err);
 }
 
@@ -103,7 +104,8 @@ static int compare(const struct sb_options *o, const struct sb_case *c, const st
         if (!print_json(&r, err))
             return SB_EXIT_BAD_INPUT;
     } else if (r.outcome == SB_PASS) {
-        printf("the same bits: %s, %" PRId64 " bytes compared\n", c->id, r.bytes_compared);
+        printf("the same bits%s%s%s: %s, %" PRId64 " bytes compared\n", r.sampled[0] != '\0' ? " in samples (" : "",
+               r.sampled, r.sampled[0] != '\0' ? ")" : "", c->id, r.bytes_compared);
     } else {
         sb_terminal_failure(stdout, &r, sb_colour(stdout));
     }

@@ -1,9 +1,12 @@
 /* judge.c - outputs and status of one run against the expected ones, written into a result. */
 #include "run_case.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "../golden/digest.h"
+#include "../golden/samples.h"
 #include "compare.h"
 #include "text.h"
 
@@ -119,19 +122,59 @@ void sb_judge_relations(const struct sb_case *c, const struct sb_data *expected,
         sb_append_line(result->detail, sizeof result->detail, "the contract's relations fail as well: %s", why);
 }
 
+void sb_tell_samples(const struct sb_data *expected, int i, struct sb_result *result)
+{
+    if (expected->samples[i].count > 0)
+        sb_samples_text(&expected->samples[i], result->sampled, sizeof result->sampled);
+}
+
+static bool same_layout(const struct sb_tensor *a, const struct sb_tensor *b)
+{
+    bool same = a->dtype == b->dtype && a->rank == b->rank;
+    for (int axis = 0; same && axis < a->rank; axis++)
+        same = a->shape[axis] == b->shape[axis];
+    return same;
+}
+
+/* What is to be compared of `out`: where samples of it are expected and it is the whole output, those alone, in memory
+ * that the caller frees. Blocks that are packed already stay. */
+static bool take_samples(const struct sb_samples *s, const struct sb_tensor *out, struct sb_tensor *taken)
+{
+    *taken = *out;
+    if (s->count == 0 || out->data == NULL || !same_layout(out, &s->whole))
+        return true;
+    *taken = sb_samples_layout(s);
+    taken->data = malloc(sb_tensor_logical_bytes(taken) + 1);
+    if (taken->data != NULL)
+        sb_samples_gather(s, out->data, taken->data);
+    return taken->data != NULL;
+}
+
 bool sb_judge_output(const struct sb_case *c, const struct sb_data *expected, int i, const struct sb_tensor *out,
                      int poison, bool *complete, struct sb_result *result)
 {
-    const struct sb_compare_hints hints = hints_of(c, expected, poison);
-    struct sb_tensor want = expected->out[i];
+    const struct sb_samples *samples = &expected->samples[i];
+    struct sb_compare_hints hints = hints_of(c, expected, poison);
+    struct sb_tensor want = expected->out[i], have;
     want.name = c->op->outputs[i].name;
+    hints.samples = samples->count > 0 ? samples : NULL;
+    if (!take_samples(samples, out, &have)) {
+        *complete = false;
+        sb_append_line(result->detail, sizeof result->detail, "not enough host memory for the samples of %s",
+                       want.name);
+        return false;
+    }
     struct sb_difference d;
-    const bool same = sb_compare(&want, out, &hints, &d);
+    const bool same = sb_compare(&want, &have, &hints, &d);
     if (!same) {
         *complete = *complete && d.same_dtype && d.same_shape;
         tell_difference(&d, want.name, result);
     }
-    result->bytes_compared += d.elements * (int64_t)sb_dtype_size(want.dtype);
+    if (have.data != out->data)
+        free(have.data);
+    const int64_t elements = hints.samples != NULL && d.elements > 0 ? sb_samples_elements(samples) : d.elements;
+    result->bytes_compared += elements * (int64_t)sb_dtype_size(want.dtype);
+    sb_tell_samples(expected, i, result);
     return same;
 }
 

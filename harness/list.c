@@ -100,24 +100,14 @@ static bool print_selection(const struct sb_selection *s, bool variants, bool as
     return true;
 }
 
-/* Keeps the cases whose id or reason holds `text`. */
-static bool grep(struct sb_selection *s, const char *text, struct sb_error *err)
-{
-    int kept = 0;
-    for (int i = 0; i < s->count; i++)
-        if (strstr(s->c[i].id, text) != NULL || strstr(s->c[i].reason, text) != NULL)
-            s->c[kept++] = s->c[i];
-    s->count = kept;
-    return kept > 0 || sb_fail(err, SB_EXIT_BAD_INPUT, "no case has '%.200s' in its id or reason", text);
-}
-
 static int run(const struct sb_options *o, struct sb_error *err)
 {
     struct sb_selection s;
     int status = SB_EXIT_BAD_INPUT;
-    if (sb_select(&s, sb_op_table(), o, true, err) &&
-        (!sb_option_given(o, "grep") || grep(&s, sb_option_text(o, "grep"), err)) &&
-        print_selection(&s, sb_option_flag(o, "variants"), sb_option_flag(o, "json"), err))
+    const bool selected = sb_option_given(o, "grep")
+                              ? sb_select_grep(&s, sb_op_table(), o, sb_option_text(o, "grep"), err)
+                              : sb_select(&s, sb_op_table(), o, true, err);
+    if (selected && print_selection(&s, sb_option_flag(o, "variants"), sb_option_flag(o, "json"), err))
         status = SB_EXIT_OK;
     sb_selection_free(&s);
     return status;

@@ -27,7 +27,9 @@ void sb_partial_text(const struct sb_options *o, const struct sb_selection *case
                      char *buf, size_t size)
 {
     buf[0] = '\0';
-    if (cases->filtered) {
+    if (cases->cut_from > 0) {
+        sb_append(buf, size, "only the first %d of %d cases, by --limit", cases->count, cases->cut_from);
+    } else if (cases->filtered) {
         const bool op = sb_option_given(o, "op"), id = sb_option_given(o, "case");
         const char *names = op && id ? "--op and --case" : op ? "--op" : "--case";
         if (cases->count == 1)

@@ -1,5 +1,6 @@
 /* run_case.c - the checked call of a variant. What is watched, on every run:
- *   outputs    filled with a poison, then compared byte for byte (untouched after a rejection)
+ *   outputs    filled with a poison, then compared byte for byte (untouched after a rejection); of a sampled one the
+ *              samples are compared, and all of it with the run before (see rerun.h)
  *   guards     4 KiB and more on both sides of every output, input, workspace and status word
  *   inputs     the same bytes after the call, gaps included
  *   workspace  filled with garbage (after a prelude: as the prelude left it)
@@ -12,7 +13,9 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "../golden/samples.h"
 #include "compare.h"
+#include "rerun.h"
 #include "text.h"
 
 enum { RUNS = 2 };
@@ -31,7 +34,8 @@ struct bench {
     struct sb_result *result;
     int n_in, n_out;
     struct sb_buffer in[SB_MAX_TENSORS], out[SB_MAX_TENSORS], workspace, status;
-    struct sb_error err; /* of the device */
+    void *before[SB_MAX_TENSORS]; /* a sampled output as the last run left it, on the host */
+    struct sb_error err;          /* of the device */
 };
 
 /* One call: the tensors of a case in the buffers of the bench. */
@@ -73,6 +77,12 @@ static size_t bytes_of(const struct sb_tensor *t)
     return sb_tensor_span_bytes(t);
 }
 
+/* Of output `i` as an implementation writes it. */
+static size_t output_bytes(const struct sb_data *data, int i)
+{
+    return bytes_of(sb_output_whole(data, i));
+}
+
 /* ---- buffers -------------------------------------------------------------------------------------- */
 
 static size_t larger(size_t a, size_t b)
@@ -101,8 +111,8 @@ static bool open_buffers(struct bench *b, const struct sb_case *c, const struct 
     for (int i = 0; i < b->n_out; i++) {
         if (sb_tensor_absent(&op->outputs[i], &data->out[i]))
             continue;
-        const size_t other = prelude != NULL ? bytes_of(&prelude->data->out[i]) : 0;
-        if (!sb_buffer_open(&b->out[i], b->m, op->outputs[i].name, larger(bytes_of(&data->out[i]), other),
+        const size_t other = prelude != NULL ? output_bytes(prelude->data, i) : 0;
+        if (!sb_buffer_open(&b->out[i], b->m, op->outputs[i].name, larger(output_bytes(data, i), other),
                             misalign(c, true, i), err))
             return false;
     }
@@ -114,6 +124,7 @@ static void close_buffers(struct bench *b)
     for (int i = 0; i < SB_MAX_TENSORS; i++) {
         sb_buffer_close(&b->in[i], b->m);
         sb_buffer_close(&b->out[i], b->m);
+        free(b->before[i]);
     }
     sb_buffer_close(&b->workspace, b->m);
     sb_buffer_close(&b->status, b->m);
@@ -138,7 +149,7 @@ static void build_call(struct call *call, const struct bench *b, const struct sb
             call->in[i].data = NULL;
     }
     for (int i = 0; i < b->n_out; i++)
-        call->out[i] = on_device(&data->out[i], &b->out[i], c->op->outputs[i].name);
+        call->out[i] = on_device(sb_output_whole(data, i), &b->out[i], c->op->outputs[i].name);
     int scalars = 0;
     for (int i = 0; c->op->params[i].name != NULL; i++)
         if (c->op->params[i].kind != SB_PARAM_TEXT)
@@ -174,7 +185,7 @@ static bool lay_out(struct bench *b, struct call *call, int poison, int waste)
     for (int i = 0; i < b->n_out; i++) {
         if (b->out[i].base == NULL)
             continue;
-        const size_t bytes = bytes_of(&call->data->out[i]);
+        const size_t bytes = output_bytes(call->data, i);
         if (!sb_buffer_place(&b->out[i], m, bytes, err) || !m->fill(sb_buffer_data(&b->out[i]), poison, bytes, err))
             return false;
     }
@@ -253,39 +264,75 @@ static enum verdict check_inputs(struct bench *b, const struct call *call)
     return v;
 }
 
+/* Brings output `i` whole to the host. */
+static enum verdict fetch(struct bench *b, int i, struct sb_tensor *out)
+{
+    const size_t bytes = bytes_of(out);
+    out->data = host_bytes(b, bytes);
+    if (out->data == NULL)
+        return short_of_host_memory(b, b->out[i].name, bytes);
+    return b->m->download(out->data, sb_buffer_data(&b->out[i]), bytes, &b->err) ? GOOD : broken(b);
+}
+
+/* The same for an output that is expected in samples: what no sample holds is held to the run before. */
+static enum verdict fetch_sampled(struct bench *b, int i, int run, struct sb_tensor *out)
+{
+    if (b->before[i] == NULL) {
+        const enum verdict v = fetch(b, i, out);
+        b->before[i] = out->data;
+        return v;
+    }
+    struct sb_rerun rerun = {
+        .before = b->before[i], .poison_before = poisons[(run - 1) % RUNS], .poison = poisons[run % RUNS]};
+    out->data = b->before[i];
+    const size_t room = larger(1, bytes_of(out) < SB_RERUN_CHUNK ? bytes_of(out) : SB_RERUN_CHUNK);
+    void *chunk = host_bytes(b, room);
+    if (chunk == NULL)
+        return short_of_host_memory(b, b->out[i].name, room);
+    const bool read = sb_rerun_compare(&rerun, out, sb_buffer_data(&b->out[i]), b->m, chunk, room, &b->err);
+    free(chunk);
+    if (!read)
+        return broken(b);
+    sb_rerun_tell(&rerun, out, run, b->result);
+    return rerun.unwritten + rerun.different > 0 ? WRONG : GOOD;
+}
+
+/* The status that the call gave: on the device, or found on the host. */
+static enum verdict read_status(struct bench *b, const struct sb_status *from_launch, int poison,
+                                struct sb_status *status)
+{
+    if (!b->m->download(status, sb_buffer_data(&b->status), sizeof *status, &b->err))
+        return broken(b);
+    if (from_launch->code == SB_OK)
+        return GOOD;
+    /* Found on the host: the device's word may be left alone, or say the same. */
+    struct sb_status unwritten;
+    memset(&unwritten, poison, sizeof unwritten);
+    const bool fits =
+        memcmp(status, &unwritten, sizeof *status) == 0 || memcmp(status, from_launch, sizeof *status) == 0;
+    if (!fits)
+        note(b, "the status word on the device is neither untouched nor the one the call returned");
+    *status = *from_launch;
+    return fits ? GOOD : WRONG;
+}
+
 /* Brings status and outputs to the host and lets the judge look at them. */
 static enum verdict check_outputs(struct bench *b, const struct call *call, const struct sb_status *from_launch,
-                                  int poison)
+                                  int run)
 {
+    const int poison = poisons[run % RUNS];
     struct sb_tensor out[SB_MAX_TENSORS] = {0};
     struct sb_status status;
-    enum verdict v = GOOD;
     bool complete = true;
-    if (!b->m->download(&status, sb_buffer_data(&b->status), sizeof status, &b->err))
-        return broken(b);
-    if (from_launch->code != SB_OK) {
-        /* Found on the host: the device's word may be left alone, or say the same. */
-        struct sb_status unwritten;
-        memset(&unwritten, poison, sizeof unwritten);
-        const bool fits =
-            memcmp(&status, &unwritten, sizeof status) == 0 || memcmp(&status, from_launch, sizeof status) == 0;
-        if (!fits) {
-            note(b, "the status word on the device is neither untouched nor the one the call returned");
-            v = WRONG;
-        }
-        status = *from_launch;
-    }
+    enum verdict v = read_status(b, from_launch, poison, &status);
     for (int i = 0; i < b->n_out && v != BROKEN; i++) {
         out[i] = call->out[i];
+        out[i].data = NULL;
         if (b->out[i].base == NULL)
             continue;
-        const size_t bytes = bytes_of(&out[i]);
-        out[i].data = host_bytes(b, bytes);
-        if (out[i].data == NULL) {
-            v = worse(v, short_of_host_memory(b, b->out[i].name, bytes));
-            complete = false;
-        } else if (!b->m->download(out[i].data, sb_buffer_data(&b->out[i]), bytes, &b->err))
-            v = broken(b);
+        const bool sampled = call->data->samples[i].count > 0;
+        v = worse(v, sampled ? fetch_sampled(b, i, run, &out[i]) : fetch(b, i, &out[i]));
+        complete = complete && out[i].data != NULL;
     }
     if (v != BROKEN && complete) {
         struct sb_result judged = *b->result;
@@ -295,7 +342,7 @@ static enum verdict check_outputs(struct bench *b, const struct call *call, cons
         v = worse(v, judged.outcome == SB_PASS ? GOOD : WRONG);
     }
     for (int i = 0; i < b->n_out; i++)
-        if (b->out[i].base != NULL)
+        if (out[i].data != b->before[i])
             free(out[i].data);
     return v;
 }
@@ -332,7 +379,7 @@ static enum verdict checked_run(struct bench *b, struct call *call, int run, int
     if (v != BROKEN)
         v = worse(v, check_inputs(b, call));
     if (v != BROKEN)
-        v = worse(v, check_outputs(b, call, &launched.status, poison));
+        v = worse(v, check_outputs(b, call, &launched.status, run));
     if (v == WRONG || v == BROKEN)
         sb_append_line(b->result->detail, sizeof b->result->detail, "in run %d of %d, outputs poisoned with 0x%02X",
                        run + 1, runs, (unsigned)poison);

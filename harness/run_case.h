@@ -15,7 +15,8 @@ struct sb_prelude {
 
 /* Runs `variant` on the inputs of `expected` and compares status and outputs with those of `expected`; outputs of a
  * rejected call (data == NULL) must keep every byte. At least two runs, with poisons that share no byte; as many as
- * the case's `repeat` says, if it has that parameter. `prelude` may be NULL.
+ * the case's `repeat` says, if it has that parameter. Of an output that is expected in samples the samples are compared
+ * in every run, and every element must be written and hold the same bits in all runs. `prelude` may be NULL.
  *
  * Sets result->outcome, detail, the comparison's fields, launches and seconds; leaves the names alone. Returns false
  * when the device can no longer be trusted (an error that stays): the process should end. */
@@ -27,8 +28,11 @@ bool sb_run_case(const struct sb_variant *variant, const struct sb_case *c, cons
 void sb_judge_outputs(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
                       const struct sb_status *status, int poison, struct sb_result *result);
 
-/* One output alone: true if it is the same. `complete` becomes false where it is missing or of another layout; what
- * differs is added to the result. */
+/* Says in the result what part of output `i` is compared, where the expected data hold samples of it alone. */
+void sb_tell_samples(const struct sb_data *expected, int i, struct sb_result *result);
+
+/* One output alone, whole or (where samples of it are expected) those samples: true if it is the same. `complete`
+ * becomes false where it is missing or of another layout; what differs is added to the result. */
 bool sb_judge_output(const struct sb_case *c, const struct sb_data *expected, int i, const struct sb_tensor *out,
                      int poison, bool *complete, struct sb_result *result);
 /* Adds to the detail of a FAIL whether complete, accepted outputs satisfy the contract's relations all the same. */

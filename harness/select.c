@@ -1,4 +1,4 @@
-/* select.c - --suite, --op and --case to a list of cases. */
+/* select.c - --suite, --op, --case and --limit to a list of cases. */
 #include "select.h"
 
 #include <fnmatch.h>
@@ -8,8 +8,8 @@
 
 #include "text.h"
 
-const char *const sb_suite_names[SB_SUITES] = {"smoke", "standard", "seed", "arguments"};
-const unsigned sb_suite_bits[SB_SUITES] = {SB_SMOKE, SB_STANDARD, SB_SEED, SB_ARGUMENTS};
+const char *const sb_suite_names[SB_SUITES] = {"smoke", "standard", "seed", "arguments", "production"};
+const unsigned sb_suite_bits[SB_SUITES] = {SB_SMOKE, SB_STANDARD, SB_SEED, SB_ARGUMENTS, SB_PRODUCTION};
 
 const char *sb_suites_text(unsigned suites, char *buf, size_t size)
 {
@@ -279,24 +279,66 @@ static bool cut(struct sb_selection *s, const struct sb_op_table *table, const s
     return ok;
 }
 
+static void take_limit(struct sb_selection *s, const struct sb_options *o)
+{
+    if (!sb_option_given(o, "limit") || sb_option_int(o, "limit") >= s->count)
+        return;
+    s->cut_from = s->count;
+    s->count = (int)sb_option_int(o, "limit");
+    s->filtered = true;
+}
+
+/* Keeps the cases whose id or reason holds `text`. */
+static bool keep_with_text(struct sb_selection *s, const char *text, struct sb_error *err)
+{
+    int kept = 0;
+    for (int i = 0; i < s->count; i++)
+        if (strstr(s->c[i].id, text) != NULL || strstr(s->c[i].reason, text) != NULL)
+            s->c[kept++] = s->c[i];
+    s->count = kept;
+    return kept > 0 || sb_fail(err, SB_EXIT_BAD_INPUT, "no case has '%.200s' in its id or reason", text);
+}
+
 bool sb_select_within(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o,
                       const struct sb_selection *universe, struct sb_error *err)
 {
     memset(s, 0, sizeof *s);
     s->filtered = sb_option_given(o, "op") || sb_option_given(o, "case");
-    return cut(s, table, o, universe, true, err);
+    if (!cut(s, table, o, universe, true, err))
+        return false;
+    take_limit(s, o);
+    return true;
+}
+
+static bool select_unlimited(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o,
+                             struct sb_error *err)
+{
+    struct sb_selection all = {0};
+    memset(s, 0, sizeof *s);
+    s->filtered = sb_option_given(o, "op") || sb_option_given(o, "case");
+    const bool ok = every_case(&all, table, err) && cut(s, table, o, &all, false, err);
+    sb_selection_free(&all);
+    return ok;
 }
 
 bool sb_select(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o, bool all_by_default,
                struct sb_error *err)
 {
-    struct sb_selection all = {0};
     memset(s, 0, sizeof *s);
-    s->filtered = sb_option_given(o, "op") || sb_option_given(o, "case");
-    if (!all_by_default && !s->filtered && !sb_option_given(o, "suite"))
+    if (!all_by_default && !sb_option_given(o, "op") && !sb_option_given(o, "case") && !sb_option_given(o, "suite"))
         return sb_fail(err, SB_EXIT_BAD_INPUT,
                        "say which cases: --suite smoke, --op OP or --case ID (samebits list shows them)");
-    const bool ok = every_case(&all, table, err) && cut(s, table, o, &all, false, err);
-    sb_selection_free(&all);
-    return ok;
+    if (!select_unlimited(s, table, o, err))
+        return false;
+    take_limit(s, o);
+    return true;
+}
+
+bool sb_select_grep(struct sb_selection *s, const struct sb_op_table *table, const struct sb_options *o,
+                    const char *text, struct sb_error *err)
+{
+    if (!select_unlimited(s, table, o, err) || !keep_with_text(s, text, err))
+        return false;
+    take_limit(s, o);
+    return true;
 }

@@ -31,6 +31,7 @@ packages_for() {
     if have_command nvcc; then have_command g++ || echo g++; fi
     [ "$1" = test ] || return 0
     have_library check || echo check
+    have_library gmp || echo libgmp-dev
     have_clang_openmp || echo clang libomp-dev
     have_python_h5py || echo python3-h5py
     have_command h5dump || echo hdf5-tools

@@ -13,8 +13,8 @@
 #endif
 
 const struct sb_verb *const sb_verbs[] = {
-    &sb_verb_info,          &sb_verb_list, &sb_verb_check,  &sb_verb_golden_make,
-    &sb_verb_golden_verify, &sb_verb_diff, &sb_verb_worker, NULL,
+    &sb_verb_info, &sb_verb_list,  &sb_verb_check, &sb_verb_golden_make, &sb_verb_golden_verify,
+    &sb_verb_diff, &sb_verb_bench, &sb_verb_probe, &sb_verb_worker,      NULL,
 };
 
 void sb_usage(FILE *f, const char *program)

@@ -12,7 +12,7 @@ struct sb_verb {
 };
 
 extern const struct sb_verb sb_verb_info, sb_verb_list, sb_verb_golden_make, sb_verb_golden_verify, sb_verb_check,
-    sb_verb_diff, sb_verb_worker;
+    sb_verb_diff, sb_verb_bench, sb_verb_probe, sb_verb_worker;
 
 /* Ends with NULL. */
 extern const struct sb_verb *const sb_verbs[];

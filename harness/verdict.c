@@ -203,6 +203,20 @@ static struct gpu_paths gpu_paths(const struct sb_report *r, const struct sb_sel
     return paths;
 }
 
+/* Cases that were compared on samples of their outputs alone. The results of a case stand together. */
+static int sampled_cases(const struct sb_report *r)
+{
+    int cases = 0;
+    const char *last = "";
+    for (int i = 0; i < r->results; i++) {
+        if (r->result[i].sampled[0] == '\0' || strcmp(r->result[i].case_id, last) == 0)
+            continue;
+        last = r->result[i].case_id;
+        cases++;
+    }
+    return cases;
+}
+
 void sb_verdict(struct sb_report *r, const struct sb_require *require, const struct sb_selection *cases,
                 const struct sb_op_table *table, const char *bad_input, const char *partial)
 {
@@ -240,6 +254,9 @@ void sb_verdict(struct sb_report *r, const struct sb_require *require, const str
     }
     sb_append(v, size, " (%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped, %" PRId64 " not run)", passed,
               failed, r->count[SB_SKIP], r->count[SB_NOT_RUN]);
+    const int on_samples = sampled_cases(r);
+    if (on_samples > 0)
+        sb_append(v, size, "; %d case%s compared on samples only", on_samples, on_samples == 1 ? " was" : "s were");
     if (partial[0] != '\0')
         sb_append(v, size, "; partial run: %s", partial);
     r->finished = true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../golden/digest.h"
+#include "../golden/samples.h"
 #include "device.h"
 #include "expected.h"
 #include "run_case.h"
@@ -92,14 +93,16 @@ static void ref_against_stored(const struct sb_expected *e, struct sb_result *r)
     struct sb_data again = e->d;
     struct sb_error err = {0};
     memset(again.out, 0, sizeof again.out);
+    memset(again.samples, 0, sizeof again.samples);
     memset(&again.status, 0, sizeof again.status);
     if (!e->c.op->reference(&e->c, &again, &err)) {
         not_run(r, err.text);
         return;
     }
     sb_judge_outputs(&e->c, &e->d, again.out, &again.status, -1, r);
-    inputs_against_seed(e, r);
-    sb_tensors_free(again.out, sb_op_output_count(e->c.op));
+    if (sb_store_keeps_inputs(&e->c, &e->d)) /* else they were made from the seed just now */
+        inputs_against_seed(e, r);
+    sb_data_free_outputs(&again);
 }
 
 static int64_t data_bytes(const struct sb_expected *e)
@@ -121,6 +124,8 @@ static void ref_against_digests(const struct sb_expected *e, struct sb_result *r
         return;
     }
     r->bytes_compared = data_bytes(e) + (int64_t)sizeof e->d.status;
+    for (int i = 0; i < sb_op_output_count(e->c.op); i++)
+        sb_tell_samples(&e->d, i, r);
     r->outcome = e->difference[0] == '\0' ? SB_PASS : SB_FAIL;
     if (r->outcome == SB_FAIL) {
         const bool input = strncmp(e->difference, "inputs/", 7) == 0;
@@ -182,9 +187,12 @@ static bool prepare_prelude(struct worker *w, const struct sb_expected *e, struc
 /* Who vouches for the expected bytes of a GPU variant. */
 static const char *judge_of(const struct sb_expected *e)
 {
+    const bool sampled = sb_case_is_sampled(&e->c) && e->d.status.code == SB_OK;
     if (e->stored)
-        return "stored golden";
-    return e->listed && e->difference[0] == '\0' ? "reference, digests confirmed" : "reference";
+        return sampled ? "sampled golden" : "stored golden";
+    if (e->listed && e->difference[0] == '\0')
+        return sampled ? "sampled golden, digests confirmed" : "reference, digests confirmed";
+    return sampled ? "sampled reference" : "reference";
 }
 
 /* False: the device is no longer to be trusted. */

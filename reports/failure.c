@@ -21,6 +21,10 @@ static void write_place(struct sb_page *p, const struct sb_result *result, int i
         sb_page_text(p, ", against ");
         sb_page_shown(p, result->judge, SIZE_MAX, SB_NEWLINE_SHOWN);
     }
+    if (result->sampled[0] != '\0') {
+        sb_page_text(p, ", sampled: ");
+        sb_page_shown(p, result->sampled, SIZE_MAX, SB_NEWLINE_SHOWN);
+    }
     sb_page_text(p, "\n");
 }
 
@@ -35,7 +39,8 @@ static void write_share(struct sb_page *p, const struct sb_result *result, int i
     }
     sb_page_text(p, sb_count(result->mismatches).text);
     if (result->elements > 0)
-        sb_page_format(p, " of %s elements differ (%.3g %%)", sb_count(result->elements).text,
+        sb_page_format(p, " of %s %selements differ (%.3g %%)", sb_count(result->elements).text,
+                       result->sampled[0] != '\0' ? "sampled " : "",
                        100.0 * (double)result->mismatches / (double)result->elements);
     else
         sb_page_text(p, " elements differ");

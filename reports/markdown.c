@@ -136,6 +136,12 @@ static void write_about(struct sb_page *p, const struct sb_report *r)
 
 static void write_warnings(struct sb_page *p, const struct sb_tally *t)
 {
+    if (t->sampled > 0)
+        sb_page_format(
+            p,
+            "%s results rest on samples of the outputs: of the other elements a kernel's were only held to be "
+            "written, and to be the same in every run.\n\n",
+            sb_count(t->sampled).text);
     if (t->ignored_ids > 0)
         sb_page_format(p, "Warning: %s ids outside the experts were ignored, in %s results.\n\n",
                        sb_count(t->ignored_ids).text, sb_count(t->ignored_cases).text);
@@ -361,6 +367,42 @@ static void write_reasons(struct writer *w, size_t end)
         close_table(p, start, rows, false);
 }
 
+/* ---- what was compared in part ---- */
+
+static void write_sample(struct sb_page *p, const struct sb_result *result)
+{
+    sb_page_format(p, "| %s | ", sb_outcome_name(sb_result_outcome(result)));
+    sb_md_code(p, result->case_id, SIZE_MAX);
+    sb_page_text(p, " | ");
+    sb_md_plain(p, result->variant, SIZE_MAX, "not stated");
+    sb_page_text(p, " | ");
+    sb_md_plain(p, result->sampled, SIZE_MAX, "not stated");
+    sb_page_text(p, " |\n");
+}
+
+static void write_samples(struct writer *w, size_t end)
+{
+    static const char heading[] = "### Compared on samples only\n\n"
+                                  "| status | case | variant | compared |\n|---|---|---|---|\n";
+    struct sb_page *const p = &w->page;
+    if (w->t->sampled == 0)
+        return;
+    const size_t start = p->size;
+    sb_page_text(p, heading);
+    const bool fits = keep(p, start, less(end, 1));
+    const size_t rows = p->size;
+    for (int i = 0; i < w->r->results; i++) {
+        if (w->r->result[i].sampled[0] == '\0')
+            continue;
+        const size_t before = p->size;
+        if (fits)
+            write_sample(p, &w->r->result[i]);
+        w->left.rows += !fits || !keep(p, before, less(end, 1));
+    }
+    if (fits)
+        close_table(p, start, rows, false);
+}
+
 /* ---- what was executed ---- */
 
 static void write_path(struct sb_page *p, const struct sb_path *path)
@@ -499,8 +541,10 @@ static bool write_body(struct writer *w, size_t room)
     const size_t rest = less(room, p->size);
     const size_t executed = smaller(size_of(w, write_executed), rest / 8);
     const size_t reasons = smaller(size_of(w, write_reasons), rest / 8);
+    const size_t samples = smaller(size_of(w, write_samples), rest / 8);
     const size_t absences = smaller(size_of(w, write_absences), rest / 4);
-    write_failures(w, room - executed - reasons - absences);
+    write_failures(w, room - executed - reasons - absences - samples);
+    write_samples(w, room - executed - reasons - absences);
     write_absences(w, room - executed - reasons);
     write_reasons(w, room - executed);
     write_executed(w, room);

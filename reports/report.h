@@ -30,8 +30,10 @@ struct sb_result {
     char variant[32]; /* "ref", "relations", "fused", ... */
     char device[96];  /* "cpu", or "0: NVIDIA H200 (sm_90)" */
     enum sb_outcome outcome;
-    char judge[48];    /* what it was compared with: "stored golden", "committed digests", "reference", "reference,
-                        * digests confirmed", "relations" */
+    char judge[48]; /* what it was compared with: "stored golden", "committed digests", "reference", "reference,
+                     * digests confirmed", "relations", the same with "sampled" where samples are all that is known */
+    char
+        sampled[96]; /* what was compared of outputs too large for a CPU: "128 tiles of 64x64, 0.26 % of dw"; "": all */
     char detail[1024]; /* FAIL: what beside `tensor` and its fellows, in lines; SKIP, NOT RUN: why; empty for PASS */
     int64_t bytes_compared;       /* status word included: a call with empty outputs still compares that */
     int64_t elements, mismatches; /* of the first tensor that differs */

@@ -155,6 +155,7 @@ static void count_result(struct sb_tally *t, struct sb_path *path, const struct 
         path->bytes_compared += result->bytes_compared;
         count_launches(path, result->launches);
     }
+    t->sampled += result->sampled[0] != '\0';
     if (result->ignored_ids > 0) {
         t->ignored_cases++;
         t->ignored_ids += result->ignored_ids;

@@ -27,6 +27,7 @@ struct sb_path {
 struct sb_tally {
     int64_t count[SB_OUTCOME_COUNT];
     int64_t ignored_cases, ignored_ids;
+    int64_t sampled; /* results that were compared on samples alone */
     int paths;
     struct sb_path *path; /* in order of first appearance of the op, then of the variant */
     int failures;

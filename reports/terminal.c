@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* More than a screenful of failures helps nobody: these in full, then as many by name, then a count. */
-enum { FULL_FAILURES = 10, NAMED_FAILURES = 20, SHOWN_REASONS = 20, SHOWN_LEDGER = 60, INDENT = 8 };
+enum { FULL_FAILURES = 10, NAMED_FAILURES = 20, SHOWN_REASONS = 20, SHOWN_SAMPLED = 20, SHOWN_LEDGER = 60, INDENT = 8 };
 
 enum hue { RED, GREEN, YELLOW, FAINT, BOLD };
 
@@ -204,6 +204,37 @@ static void write_table(struct sb_page *p, const struct sb_tally *t, bool colour
                        sb_count(t->ignored_ids).text, sb_count(t->ignored_cases).text);
 }
 
+/* ---- what was compared in part ---- */
+
+/* A PASS here is worth less than one above, and says so. */
+static void write_sampled(struct sb_page *p, const struct sb_report *r, const struct sb_tally *t, bool colour)
+{
+    if (t->sampled == 0)
+        return;
+    painted(p, colour, BOLD, "compared on samples only");
+    sb_page_text(p, "\n");
+    int shown = 0;
+    for (int i = 0; i < r->results && shown < SHOWN_SAMPLED; i++) {
+        const struct sb_result *const result = &r->result[i];
+        if (result->sampled[0] == '\0')
+            continue;
+        const enum sb_outcome outcome = sb_result_outcome(result);
+        paint(p, colour, outcome == SB_FAIL ? RED : YELLOW);
+        sb_page_cell(p, sb_outcome_name(outcome), INDENT, false);
+        unpaint(p, colour);
+        sb_page_shown(p, result->case_id, SIZE_MAX, SB_NEWLINE_SHOWN);
+        sb_page_text(p, "  ");
+        sb_page_shown(p, result->variant, SIZE_MAX, SB_NEWLINE_SHOWN);
+        sb_page_text(p, ": ");
+        sb_page_shown(p, result->sampled, SIZE_MAX, SB_NEWLINE_SHOWN);
+        sb_page_text(p, "\n");
+        shown++;
+    }
+    if (t->sampled > SHOWN_SAMPLED)
+        sb_page_format(p, "        ... and %s more\n", sb_count(t->sampled - SHOWN_SAMPLED).text);
+    sb_page_text(p, "\n");
+}
+
 /* ---- what was not executed ---- */
 
 /* "scale_pack tile", "2 paths of scale_pack", "10 paths of 5 ops". */
@@ -374,6 +405,7 @@ void sb_terminal(FILE *f, const struct sb_report *r, bool colour)
     write_head(&p, r);
     write_failures(&p, r, &t, colour);
     write_table(&p, &t, colour);
+    write_sampled(&p, r, &t, colour);
     write_reasons(&p, r, &t, colour);
     write_executed(&p, r, colour);
     write_absences(&p, r, &t, colour);

@@ -180,7 +180,7 @@ static inline struct sb_op fake_newer_op(void)
     return op;
 }
 
-static struct sb_case fake_case(const char *id)
+static inline struct sb_case fake_case(const char *id)
 {
     struct sb_case c;
     struct sb_error err = {0};

@@ -40,9 +40,10 @@ DEFAULTS = {
     "topk_metadata": {"block": 128, "idx": "i64", "order": "expert", "counts": "none", "counts_align": 1},
     "scale_pack": {"carrier": "u8", "fill": 1, "gather": "none", "row_stride": 0, "col_stride": 1, "misalign": 0},
     "wgrad_varlen_k": {"gather": "none", "accumulate": 0, "in_place": 0, "out_dtype": "f32", "ld_dy": 0, "ld_x": 0,
-                       "break": "none"},
+                       "break": "none", "sample": 0},
 }
 DEFAULTS["metadata_pack"] = {**DEFAULTS["topk_metadata"], "carrier": "u8", "fill": 1, "misalign": 0}
+SAMPLE_TILE = 64  # rows and columns of a sampled tile, where the output has as many
 NATURAL_SIZE = ("R", "x_rows")  # -1 in the id, the number meant in the attribute
 
 # break=misaligned_NAME: NAME lies 8 bytes past a multiple of 16, which no array shows. Its number in the status:
@@ -56,12 +57,18 @@ class Golden:
 
     def __init__(self, shown):
         self.shown, self.problems, self.attrs, self.digests = shown, [], {}, {}
-        self.skipped = False
+        self.skipped = self.without_inputs = False
 
     def read(self, file):
         self.attrs = {name: plain(value) for name, value in file.attrs.items()}
         self.inputs, self.input_types = self._read_group(file, "inputs")
         self.outputs, self.output_types = self._read_group(file, "outputs")
+        self.samples, self.sample_types = self._read_group(file, "samples")
+        self.sampled = {name: plain(data.attrs["sampled"]) for name, data in
+                        (file["outputs"].items() if "outputs" in file else ()) if "sampled" in data.attrs}
+        stated = file["inputs"].attrs.items() if "inputs" in file else ()  # inputs too large to be kept
+        self.stated = {name: plain(value) for name, value in stated}
+        self.digests.update({name: value for name, value in self.stated.items() if name.endswith(".sha256")})
 
     def problem(self, where, text):
         self.problems.append(f"{self.shown}: {where}: {text}")
@@ -88,7 +95,7 @@ class Golden:
             digest = hashlib.sha256(np.ascontiguousarray(array).data if array.size else b"").hexdigest()
             if attrs.get("sha256") != digest:
                 self.problem(where, f"sha256: expected {digest}, actual {attrs.get('sha256')}")
-            arrays[name], types[name], self.digests[name] = array, dtype, digest
+            arrays[name], types[name], self.digests[where] = array, dtype, digest
         return arrays, types
 
     def expect_input(self, name, shape, *dtypes):
@@ -218,6 +225,44 @@ def metadata_pack(golden):
     return rejection, ignored, outputs
 
 
+def stated_inputs(golden):
+    """Holds what a file without its inputs says of them to the parameters; their bytes are not known here."""
+    m_size, n_size, experts, rows, x_rows = (int(golden.attr(name)) for name in ("M", "N", "E", "T", "Tx"))
+    expected = {"dy": f"bf16[{rows},{m_size}]", "x": f"bf16[{x_rows},{n_size}]", "cu_seqlens": f"i32[{experts + 1}]"}
+    if golden.param("gather") != "none":
+        expected["x_gather_idx"] = f"i32[{rows}]"
+    if int(golden.param("accumulate")):
+        expected["main_grad"] = f"f32[{experts},{m_size},{n_size}]"
+    for name, layout in expected.items():
+        if golden.stated.get(name) != layout:
+            golden.problem(f"/inputs attribute {name}", f"expected {layout}, actual {golden.stated.get(name)}")
+        if not re.fullmatch("[0-9a-f]{64}", str(golden.stated.get(name + ".sha256"))):
+            golden.problem(f"/inputs attribute {name}.sha256", "missing or no digest")
+    for name in sorted(set(golden.stated) - set(expected) - {name + ".sha256" for name in expected}):
+        golden.problem(f"/inputs attribute {name}", "must not be there")
+    if golden.inputs:
+        golden.problem("/inputs", "both kept and stated")
+
+
+def sample_table(golden, name, shape):
+    """The tiles (e, m0, m1, n0, n1) of a sampled output, each held to the shape of the whole."""
+    where = f"/samples/{name}"
+    if golden.sampled.get(name) != where:
+        golden.problem(f"/outputs/{name}", f"attribute sampled: expected {where}, actual {golden.sampled.get(name)}")
+    if name not in golden.samples:
+        raise LookupError(f"{where}: missing")
+    table, count = golden.samples[name], int(golden.param("sample"))
+    if golden.sample_types[name] != "i64" or table.shape != (count, 5):
+        raise LookupError(f"{where}: expected i64 {(count, 5)}, actual {golden.sample_types[name]} {table.shape}")
+    size = [min(SAMPLE_TILE, extent) for extent in shape[1:]]
+    for row, (e, m0, m1, n0, n1) in enumerate(table.tolist()):
+        if not 0 <= e < shape[0] or m0 < 0 or n0 < 0 or m1 > shape[1] or n1 > shape[2] or [m1 - m0, n1 - n0] != size:
+            raise LookupError(f"{where}: row {row}: {(e, m0, m1, n0, n1)} is no tile of {tuple(size)} in {shape}")
+    if table[0, [0, 1, 3]].any():
+        golden.problem(where, "the first tile does not hold the first element")
+    return table
+
+
 def wgrad_macs(golden):
     cu = golden.inputs["cu_seqlens"].astype(np.int64)
     return max(int(cu[-1] - cu[0]), 0) * int(golden.attr("M")) * int(golden.attr("N"))
@@ -236,7 +281,10 @@ def wgrad_varlen_k(golden):
         return rejection, 0, {}
     dw = contract_tc.wgrad(dy, x, cu, gather, main_grad)
     out_dtype = golden.param("out_dtype")
-    return None, 0, {"dw": (out_dtype, contract_tc.round_to_bf16(dw) if out_dtype == "bf16" else dw)}
+    dw = contract_tc.round_to_bf16(dw) if out_dtype == "bf16" else dw
+    if int(golden.param("sample")):
+        dw = np.stack([dw[e, m0:m1, n0:n1] for e, m0, m1, n0, n1 in sample_table(golden, "dw", dw.shape)])
+    return None, 0, {"dw": (out_dtype, dw)}
 
 
 def _wgrad_rejection(golden, cu, rows, x_rows, gather):
@@ -301,6 +349,11 @@ def check_file(path, shown, max_macs=None):
             golden.read(file)
         check_identity(golden)
         op = golden.attr("op")
+        if golden.stated:
+            golden.skipped = golden.without_inputs = True
+            stated_inputs(golden)
+            sample_table(golden, "dw", tuple(int(golden.attr(name)) for name in "EMN"))
+            return golden
         if op == "wgrad_varlen_k" and max_macs is not None and wgrad_macs(golden) > max_macs:
             golden.skipped = True
             return golden
@@ -308,12 +361,15 @@ def check_file(path, shown, max_macs=None):
         check_status(golden, rejection, ignored)
         for name in sorted(set(golden.outputs) - set(outputs)):
             golden.problem(f"/outputs/{name}", "must not be there")
+        sampled = outputs if int(golden.param("sample") or 0) else ()
+        for name in sorted(set(golden.samples) - set(sampled)):
+            golden.problem(f"/samples/{name}", "must not be there")
         for name, (dtype, expected) in outputs.items():
             compare_output(golden, name, dtype, expected)
     except (OSError, LookupError, ValueError, TypeError, AttributeError) as error:
         golden.problem("cannot be judged", f"{type(error).__name__}: {error}")
     finally:
-        golden.inputs = golden.outputs = None
+        golden.inputs = golden.outputs = golden.samples = None
     return golden
 
 
@@ -404,7 +460,10 @@ def check_folder(root, max_macs=None, manifest=True, say=print):
     say("manifests " + ("checked" if manifest else "NOT checked (--no-manifest)"))
     for op, count in sorted((+checked).items()):
         say(f"{op}: {count} files re-computed")
-    skipped = sum(golden.skipped for golden in read.values())
+    without = sum(golden.without_inputs for golden in read.values())
+    if without:
+        say(f"wgrad_varlen_k: {without} files NOT checked, their inputs are too large to be kept")
+    skipped = sum(golden.skipped and not golden.without_inputs for golden in read.values())
     if skipped:
         say(f"wgrad_varlen_k: {skipped} files NOT checked, more than {max_macs} multiply-adds (--max-macs)")
     say(f"{sum(checked.values())} of {len(files)} files re-computed, {problems} mismatches")
@@ -422,8 +481,8 @@ def write_dataset(file, name, dtype, array):
     file[name].attrs.update(dtype=dtype, description="by hand", sha256=hashlib.sha256(array.tobytes()).hexdigest())
 
 
-def write_case(root, op, call, inputs, outputs, status="ok", where=(0, 0, 0), ignored=0, **attrs):
-    """A golden file in the documented format. inputs, outputs: {name: (dtype, array)}."""
+def write_case(root, op, call, inputs, outputs, status="ok", where=(0, 0, 0), ignored=0, samples=(), **attrs):
+    """A golden file in the documented format. inputs, outputs, samples: {name: (dtype, array)}."""
     case = f"{op}/{call}"
     attrs.update((name, int(value) if value.isdigit() else value) for name, value in
                  (pair.split("=") for pair in call.split(",")))
@@ -433,9 +492,11 @@ def write_case(root, op, call, inputs, outputs, status="ok", where=(0, 0, 0), ig
     os.makedirs(os.path.join(root, op), exist_ok=True)
     with h5py.File(os.path.join(root, case + ".h5"), "w") as file:
         file.attrs.update({**DEFAULTS[op], **attrs})
-        for group, arrays in (("inputs", inputs), ("outputs", outputs)):
+        for group, arrays in (("inputs", inputs), ("outputs", outputs), ("samples", dict(samples))):
             for name, (dtype, array) in arrays.items():
                 write_dataset(file, f"/{group}/{name}", dtype, array)
+        for name in samples:
+            file[f"/outputs/{name}"].attrs["sampled"] = f"/samples/{name}"
 
 
 def write_set(root):
@@ -491,8 +552,8 @@ def write_set(root):
     dy, x = (rng.integers(0, 1 << 16, shape).astype(np.uint16) & 0xBFFF for shape in ((28, 8), (30, 16)))
     dy[0], dy[26:] = 0x7FC1, 0x7F80  # rows outside the segments
 
-    def wgrad(*of):
-        write_case(root, "wgrad_varlen_k", *of, T=28, Tx=30)
+    def wgrad(*of, **more):
+        write_case(root, "wgrad_varlen_k", *of, T=28, Tx=30, **more)
 
     gather, grad = rng.integers(0, 30, 28), rng.integers(0, 1 << 32, (3, 8, 16), np.uint32)
     gather[26:] = -7
@@ -515,6 +576,8 @@ def write_set(root):
         inputs.update({"main_grad": ("f32", grad)} if accumulate else {})
         call += f",accumulate={accumulate}"
         wgrad(call, inputs, {"dw": (out_dtype, dw)})
+        table = np.array([[0, 0, 8, 0, 16], [2, 0, 8, 0, 16]])  # M and N are below a tile: whole planes
+        wgrad(call + ",sample=2", inputs, {"dw": (out_dtype, dw[[0, 2]])}, samples={"dw": ("i64", table)})
 
 
 def faults(path):
@@ -539,6 +602,11 @@ def faults(path):
         yield f"{name}: sha256", attribute(name, "sha256", "0" * 64)
         yield f"{name}: no description", attribute(name, "description", "")
         yield f"{name}: dtype", attribute(name, "dtype", "i8" if dtypes[name] != "i8" else "i32")
+        if name.startswith("/samples/"):
+            yield f"{name}: missing", lambda file, n=name: file.__delitem__(n)
+            for what, other in (("row 0", array + 1), ("expected i64", array[1:]), ("row 1", array * [[1], [99]])):
+                yield f"{name}: {what}", lambda file, n=name, other=other: write_dataset(file, n, "i64", other)
+            yield "attribute sampled", attribute("/outputs/dw", "sampled", "/samples/other")
         if name.startswith("/outputs/"):
             places = {0, array.nbytes // 2, array.nbytes - 1} if array.size else ()
             for what, other in [("index", flipped(array, i)) for i in places] + [("shape", array[None])]:

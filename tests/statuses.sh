@@ -38,11 +38,23 @@ expect 2 "nearest: smoke" "$program" list --suite smok
 expect 2 "nearest: scale_pack" "$program" list --op scale_pac
 expect 2 "E needs a whole number" "$program" list --case 'topk_metadata/N=512,topk=4,E=eight'
 expect 2 "" "$program" list --case '*no-such-case*'
+expect 0 "3 cases" "$program" list --suite smoke --limit 3
+expect 0 "2 cases" "$program" list --grep poison --limit 2
+expect 2 "--limit 0: expected a whole number from 1" "$program" list --limit 0
+expect 2 "--limit -1" "$program" golden make --suite smoke --limit -1 --out "$scratch/none"
+expect 2 "--limit one" "$program" check --suite smoke --limit one
+expect 0 "sample=128" "$program" list --suite production
 
 # check: what runs, what does not, and what that is worth.
 expect 0 "PASS on CPU only: no kernel ran (0 of " "$program" check --suite smoke --device cpu
 expect 0 "PASS" "$program" check --suite arguments --device cpu
 expect 0 "partial run" "$program" check --suite smoke --op scale_pack --device cpu
+expect 0 "only the first 2 of 57 cases, by --limit" "$program" check --suite smoke --limit 2 --device cpu
+refuse "partial run" "$program" check --suite arguments --limit 1000 --device cpu
+expect 0 "compared on samples only" "$program" check --suite smoke --op wgrad_varlen_k --device cpu
+refuse "samples only" "$program" check --suite smoke --op scale_pack --device cpu
+expect 2 "needs sample=0" "$program" check --case 'wgrad_varlen_k/M=24,N=24,E=2,counts=10+20,break=misaligned_dw,sample=1'
+expect 3 "no suite lists this call" "$program" check --case 'wgrad_varlen_k/M=72,N=40,E=3,counts=17+0+5,sample=2' --device cpu
 expect 2 "nearest: smoke" "$program" check --suite smoky
 expect 2 "did you mean shift" "$program" check --case 'e8m0_upcast/shape=256,semantics=shfit'
 expect 2 "nearest: topk_metadata" "$program" check --case topk_metdata
@@ -116,6 +128,28 @@ expect 0 "" "$program" diff "$case_file" "$case_file"
 expect 1 "0x7f800001" "$program" diff "$case_file" "$other_file"
 expect 1 '"mismatches"' "$program" diff --json "$case_file" "$other_file"
 expect 3 "nothing to compare" "$program" diff "$empty_file" "$empty_file"
+sampled_file=$(find "$smoke" -name '*sample=5.h5')
+# A candidate's whole output: the golden's tiles at their places, one element wrong where a tile is, and where none is.
+/usr/bin/python3 - "$sampled_file" <<'PY'
+import sys
+import h5py, numpy
+with h5py.File(sys.argv[1]) as f:
+    dw = numpy.zeros(tuple(int(f.attrs[name]) for name in "EMN"), numpy.float32)
+    held = numpy.zeros(dw.shape, bool)
+    for (e, m0, m1, n0, n1), tile in zip(f["samples/dw"], f["outputs/dw"]):
+        dw[e, m0:m1, n0:n1], held[e, m0:m1, n0:n1] = tile, True
+for name, place in (("whole", None), ("inside", numpy.argwhere(held)[-1]), ("outside", numpy.argwhere(~held)[0])):
+    bits = dw.view("u4").copy()
+    if place is not None:
+        bits[tuple(place)] ^= 1
+    with h5py.File(name + ".h5", "w") as f:
+        f["outputs/dw"] = bits.view("f4")
+PY
+expect 0 "in samples (5 tiles of 64x24, " "$program" diff "$sampled_file" "$sampled_file"
+expect 0 "in samples (5 tiles of 64x24, " "$program" diff "$sampled_file" whole.h5
+expect 0 "in samples" "$program" diff "$sampled_file" outside.h5
+expect 1 "of sample" "$program" diff "$sampled_file" inside.h5
+expect 1 '"sampled": "5 tiles' "$program" diff --json "$sampled_file" inside.h5
 expect 2 "" "$program" diff "$case_file"
 expect 2 "nowhere.h5" "$program" diff "$case_file" nowhere.h5
 echo "not HDF5" >text.h5

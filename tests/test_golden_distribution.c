@@ -315,6 +315,38 @@ START_TEST(normal_draws_are_pinned)
 }
 END_TEST
 
+/* Many at a time are the same values, wherever they start and end: at an odd one, inside what a vector holds, across a
+ * block number of 2^32. */
+START_TEST(filling_is_drawing)
+{
+    static const uint64_t firsts[] = {0, 1, 31, 32, 33, ((uint64_t)1 << 33) - 5, ((uint64_t)1 << 40) + 1};
+    static const int64_t counts[] = {0, 1, 2, 3, 31, 32, 33, 64, 1000, 4099};
+    enum { MOST = 4099, END = 0xBEEF };
+    static uint16_t values[MOST + 1];
+    for (size_t f = 0; f < sizeof firsts / sizeof firsts[0]; f++)
+        for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++) {
+            values[counts[n]] = END;
+            sb_bf16_fill((enum sb_bf16_dist)_i, &rng, firsts[f], counts[n], values);
+            for (int64_t i = 0; i < counts[n]; i++)
+                ck_assert_uint_eq(values[i], sb_bf16_draw((enum sb_bf16_dist)_i, &rng, firsts[f] + (uint64_t)i));
+            ck_assert_uint_eq(values[counts[n]], END);
+        }
+}
+END_TEST
+
+/* Enough for the rare values: those near zero, which are shifted the farthest. */
+START_TEST(a_million_fills_are_draws)
+{
+    enum { PIECE = 1 << 16, PIECES = 16 };
+    static uint16_t values[PIECE];
+    for (uint64_t p = 0; p < PIECES; p++) {
+        sb_bf16_fill(SB_DIST_NORMAL, &rng, p * PIECE, PIECE, values);
+        for (uint64_t i = 0; i < PIECE; i++)
+            ck_assert_uint_eq(values[i], sb_bf16_draw(SB_DIST_NORMAL, &rng, p * PIECE + i));
+    }
+}
+END_TEST
+
 /* ---- f32 ---------------------------------------------------------------------------------------- */
 
 START_TEST(unit_is_in_zero_to_one)
@@ -477,6 +509,8 @@ static Suite *make_suite(void)
     tcase_add_loop_test(bf16, every_distribution_uses_both_signs_and_all_fraction_bits, 0, SB_DIST_FULL);
     tcase_add_test(bf16, normal_is_bell_shaped_about_zero);
     tcase_add_test(bf16, normal_draws_are_pinned);
+    tcase_add_loop_test(bf16, filling_is_drawing, 0, SB_DIST_COUNT);
+    tcase_add_test(bf16, a_million_fills_are_draws);
     tcase_add_test(bf16, wide_has_every_normal_exponent_and_no_other);
     tcase_add_test(bf16, bits_has_nan_inf_and_subnormals);
     tcase_add_test(bf16, subnormal_is_subnormal_or_next_to_it);

@@ -46,9 +46,12 @@ START_TEST(rows_are_unique_and_have_reasons)
         ck_assert_uint_lt(strlen(row->reason), sizeof((struct sb_case){0}).reason);
         ck_assert_ptr_null(strpbrk(row->reason, "\n\t"));
         ck_assert_uint_ne(row->suites, 0);
-        ck_assert_uint_eq(row->suites & ~(unsigned)(SB_SMOKE | SB_STANDARD | SB_SEED | SB_ARGUMENTS), 0);
+        ck_assert_uint_eq(row->suites & ~(unsigned)(SB_SMOKE | SB_STANDARD | SB_SEED | SB_ARGUMENTS | SB_PRODUCTION),
+                          0);
         if ((row->suites & SB_ARGUMENTS) != 0) /* apart from the rest */
             ck_assert_uint_eq(row->suites, SB_ARGUMENTS);
+        if ((row->suites & SB_PRODUCTION) != 0) /* minutes and gigabytes must not slip into another suite */
+            ck_assert_uint_eq(row->suites, SB_PRODUCTION);
         for (int j = 0; j < i; j++)
             ck_assert_str_ne(op->cases[j].call, row->call);
     }
@@ -509,6 +512,9 @@ START_TEST(wgrad_edges)
                                            "break=misaligned_dw,out_dtype=f32",
                                            "break=misaligned_dw,out_dtype=bf16",
                                            "break=misaligned_main_grad,accumulate=1",
+                                           "sample=12",
+                                           "sample=9,gather=random,accumulate=1,out_dtype=bf16",
+                                           "sample=3,break=descending",
                                            "M=2880",
                                            "N=2880",
                                            "M=7168",
@@ -525,6 +531,7 @@ START_TEST(wgrad_edges)
                                         "break=gather_high",
                                         "M=12",
                                         "in_place=1",
+                                        "sample=5",
                                         "break=misaligned_dw",
                                         NULL};
     require_list(op, SB_SMOKE, smoke);
@@ -559,7 +566,28 @@ START_TEST(smoke_is_small_and_touches_every_op)
         ck_assert_int_gt(count_cases(all_ops[o], SB_STANDARD, ""), 50);
     }
     ck_assert_int_ge(all, 40);
-    ck_assert_int_le(all, 56);
+    ck_assert_int_le(all, 60);
+}
+END_TEST
+
+/* A whole output of a production shape would be minutes or hours of a CPU. */
+START_TEST(production_wgrad_is_sampled)
+{
+    const struct sb_op *op = &sb_op_wgrad_varlen_k;
+    int production = 0;
+    double before = 0;
+    for (int i = 0; op->cases[i].call != NULL; i++) {
+        const struct sb_case c = row_case(op, i);
+        if ((c.suites & SB_PRODUCTION) == 0)
+            continue;
+        const double bytes =
+            ((double)sb_case_int(&c, "M") + (double)sb_case_int(&c, "N")) * (double)sb_case_int(&c, "tokens") * 2;
+        ck_assert_int_ge(sb_case_int(&c, "sample"), 64);
+        ck_assert_msg(bytes >= before, "%s: the least work comes first", c.id);
+        before = bytes;
+        production++;
+    }
+    ck_assert_int_ge(production, 7);
 }
 END_TEST
 
@@ -607,6 +635,7 @@ static Suite *make_suite(void)
     suite_add_tcase(suite, edges);
     TCase *size = tcase_create("size");
     tcase_add_test(size, smoke_is_small_and_touches_every_op);
+    tcase_add_test(size, production_wgrad_is_sampled);
     tcase_add_test(size, wgrad_work_suits_the_plain_reference);
     suite_add_tcase(suite, size);
     return suite;

@@ -89,7 +89,7 @@ END_TEST
 START_TEST(info_and_list)
 {
     expect(0, "wgrad_varlen_k", "$S info");
-    expect(0, "(cases in smoke / standard / seed / arguments)", "$S info");
+    expect(0, "(cases in smoke / standard / seed / arguments / production)", "$S info");
     expect(0, "\"arguments\"", "$S info --json");
     expect(0, "topk=33", "$S list --suite arguments");
     ck_assert_int_eq(shell("$S info --json 2>/dev/null"), 0);

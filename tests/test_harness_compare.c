@@ -292,6 +292,37 @@ START_TEST(packed_tiles)
 }
 END_TEST
 
+/* Packed tiles of a larger dw: places are those of dw, shapes are those in dw. */
+START_TEST(samples_of_a_matrix)
+{
+    enum { TILES = 3, ROWS = 4, COLUMNS = 8, COUNT = TILES * ROWS * COLUMNS };
+    static uint32_t a[COUNT], b[COUNT];
+    struct sb_block block[TILES] = {{0, 0, 4, 0, 8}, {1, 60, 64, 120, 128}, {1, 60, 64, 40, 48}};
+    struct sb_samples samples = {.whole = tensor("dw", SB_F32, 3, 2, 64, 128, NULL), .count = TILES, .block = block};
+    const struct sb_compare_hints hints = {.poison = SB_NO_POISON, .samples = &samples};
+    const struct sb_tensor e = tensor("dw", SB_F32, 3, TILES, ROWS, COLUMNS, a),
+                           x = tensor("dw", SB_F32, 3, TILES, ROWS, COLUMNS, b);
+    for (uint32_t i = 0; i < COUNT; i++)
+        a[i] = b[i] = 0x3F800000 + i;
+    equal(&e, &x);
+    b[COUNT - 1] ^= 0x300;
+    struct sb_difference d = differ(&e, &x, &hints);
+    ck_assert_str_eq(d.sample[0].index, "[e=1, m=63, n=47] of sample 2");
+    ASSERT_HAS(d.pattern, "one element of the samples");
+    ASSERT_HAS(d.text, "1 of 96 sampled elements differ");
+    for (uint32_t i = ROWS * COLUMNS + COLUMNS; i < ROWS * COLUMNS + 2 * COLUMNS; i++)
+        b[i] ^= 0x300;
+    b[COUNT - 1] = a[COUNT - 1];
+    b[2 * ROWS * COLUMNS + COLUMNS] ^= 0x300; /* the same row of dw in another tile */
+    d = differ(&e, &x, &hints);
+    ck_assert_str_eq(d.sample[0].index, "[e=1, m=61, n=120] of sample 1");
+    ASSERT_HAS(d.pattern, "one row: e=1 m=61");
+    for (uint32_t i = 0; i < COUNT; i++)
+        b[i] = a[i] ^ 0x300;
+    ASSERT_HAS(differ(&e, &x, &hints).pattern, "every element of the samples");
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *s = suite_create("compare");
@@ -309,6 +340,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, places_in_a_matrix);
     tcase_add_test(t, segments);
     tcase_add_test(t, packed_tiles);
+    tcase_add_test(t, samples_of_a_matrix);
     suite_add_tcase(s, t);
     return s;
 }

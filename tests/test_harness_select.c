@@ -65,6 +65,23 @@ START_TEST(suites_and_ops)
 }
 END_TEST
 
+START_TEST(limits)
+{
+    expect("v --suite smoke,standard --limit 3", "fake/n=1000 fake/n=0 fake/n=16,reject=1");
+    ck_assert(selected.filtered);
+    ck_assert_int_eq(selected.cut_from, 4);
+    expect("v --suite smoke --limit 2", "fake/n=1000 fake/n=0"); /* cuts nothing: a full run */
+    ck_assert(!selected.filtered);
+    ck_assert_int_eq(selected.cut_from, 0);
+    expect("v --suite smoke --limit 1000000", "fake/n=1000 fake/n=0");
+    expect("v --case fake/n=0 --case fake/n=1000 --limit 1", "fake/n=0"); /* in the order asked for */
+    refuse("v --limit 2", "say which cases");                             /* it selects nothing by itself */
+    ck_assert(choose("v --limit 2", true));
+    ck_assert_int_eq(selected.count, 2);
+    refuse("v --suite smoke,seed --limit 1", "--suite seed: none of the ");
+}
+END_TEST
+
 /* A word that adds no case would read as checked. */
 START_TEST(every_word_selects)
 {
@@ -145,6 +162,9 @@ START_TEST(within_a_set)
     ck_assert_int_eq(selected.count, 3);
     ck_assert(choose_within("v --op fake"));
     ck_assert_int_eq(selected.count, 3);
+    ck_assert(choose_within("v --limit 2"));
+    ck_assert_int_eq(selected.count, 2);
+    ck_assert_int_eq(selected.cut_from, 3);
     ck_assert(choose_within("v --suite standard"));
     ck_assert_int_eq(selected.count, 2);
     ck_assert(choose_within("v --case *n=7*"));
@@ -161,6 +181,7 @@ static Suite *make_suite(void)
     Suite *s = suite_create("select");
     TCase *t = tcase_create("all");
     tcase_add_test(t, suites_and_ops);
+    tcase_add_test(t, limits);
     tcase_add_test(t, every_word_selects);
     tcase_add_test(t, cases);
     tcase_add_test(t, refusals);

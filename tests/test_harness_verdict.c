@@ -59,6 +59,25 @@ START_TEST(statuses)
 }
 END_TEST
 
+/* Two results of one case are one case. */
+START_TEST(samples_are_said)
+{
+    start();
+    add("ref", "cpu", SB_PASS, "");
+    conclude(&nothing, NULL, 0, "PASS");
+    ck_assert_ptr_null(strstr(report.verdict, "samples"));
+    for (int i = 0; i < 2; i++) {
+        add(i == 0 ? "relations" : "right", "cpu", SB_PASS, "");
+        snprintf(report.result[1 + i].sampled, sizeof report.result[0].sampled, "12 tiles of 64x64, 19 %% of dw");
+    }
+    conclude(&nothing, NULL, 0, "; 1 case was compared on samples only");
+    add("right", "cpu", SB_FAIL, "");
+    snprintf(report.result[3].case_id, sizeof report.result[3].case_id, "fake/n=6");
+    snprintf(report.result[3].sampled, sizeof report.result[3].sampled, "12 tiles of 64x64, 19 %% of dw");
+    conclude(&nothing, NULL, 1, "; 2 cases were compared on samples only");
+}
+END_TEST
+
 /* They hold of many outputs: whoever compared nothing else has compared no bit. */
 START_TEST(relations_alone_are_no_verdict)
 {
@@ -208,6 +227,7 @@ static Suite *make_suite(void)
     Suite *s = suite_create("verdict");
     TCase *t = tcase_create("all");
     tcase_add_test(t, statuses);
+    tcase_add_test(t, samples_are_said);
     tcase_add_test(t, relations_alone_are_no_verdict);
     tcase_add_test(t, requirements);
     tcase_add_test(t, ledger_lists_what_did_not_run);

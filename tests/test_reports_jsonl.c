@@ -457,8 +457,9 @@ START_TEST(a_newer_format_is_refused)
 {
     struct sb_report r = made_green();
     char *const text = written(&r);
-    must_refuse_with(text, "\"format_version\":1", "\"format_version\":2", "the format version is 2");
-    must_refuse_with(text, "\"format_version\":1", "\"format_version\":\"1\"", "\"format_version\" is not an integer");
+    must_refuse_with(text, "\"format_version\":2", "\"format_version\":3", "the format version is 3");
+    must_refuse_with(text, "\"format_version\":2", "\"format_version\":1", "the format version is 1");
+    must_refuse_with(text, "\"format_version\":2", "\"format_version\":\"2\"", "\"format_version\" is not an integer");
     free(text);
     sb_report_free(&r);
 }

@@ -56,7 +56,8 @@ static bool is_own_tag(const char *at)
 static bool is_own_heading(const char *line)
 {
     return starts(line, "## Samebits: ") || starts(line, "### Failures (") || starts(line, "#### ") ||
-           starts(line, "### Paths this gate did not execute") || starts(line, "### Cases not executed");
+           starts(line, "### Paths this gate did not execute") || starts(line, "### Cases not executed") ||
+           starts(line, "### Compared on samples only");
 }
 
 static int pipes(const char *line)
@@ -651,6 +652,45 @@ START_TEST(everything_left_out_is_counted)
 }
 END_TEST
 
+START_TEST(samples_are_said_with_their_share)
+{
+    struct sb_report r = made_green();
+    char *const without = page_of(&r, GITHUB_COMMENT);
+    ck_assert_ptr_null(strstr(without, "samples"));
+    free(without);
+    copy_text(r.result[0].sampled, sizeof r.result[0].sampled, "128 tiles of 64x64, 0.26 % of dw");
+    char *const page = page_of(&r, GITHUB_COMMENT);
+    must_be_sound(page);
+    ck_assert_ptr_nonnull(strstr(page, "1 results rest on samples of the outputs"));
+    ck_assert_ptr_nonnull(strstr(page, "### Compared on samples only\n\n| status | case | variant | compared |\n"));
+    ck_assert_ptr_nonnull(strstr(page, "| PASS | `"));
+    ck_assert_ptr_nonnull(strstr(page, " | 128 tiles of 64x64, 0.26 % of dw |\n"));
+    free(page);
+    sb_report_free(&r);
+}
+END_TEST
+
+/* Many samples leave the other sections their room and are counted where they do not fit. */
+START_TEST(many_samples_are_bounded)
+{
+    struct sb_report r = made_mixed();
+    for (int i = 0; i < 2000; i++) {
+        struct sb_result result = made_result("wgrad_varlen_k", "mma_sync", SB_PASS, 1000 + i);
+        copy_text(result.sampled, sizeof result.sampled, "128 tiles of 64x64, 0.26 % of dw");
+        ck_assert(sb_report_add(&r, &result));
+    }
+    char *const page = page_of(&r, GITHUB_COMMENT);
+    must_be_sound(page);
+    ck_assert_int_gt(left_out(page, "table rows"), 0);
+    ck_assert_int_eq(left_out(page, "table rows") + count_of(page, " | 128 tiles of 64x64, 0.26 % of dw |"), 2000);
+    ck_assert_ptr_nonnull(strstr(page, "### Paths this gate did not execute"));
+    ck_assert_ptr_nonnull(strstr(page, "### Failures (1)"));
+    free(page);
+    sweep(&r, 0, 6000, 61, "## Samebits: FAIL\n");
+    sb_report_free(&r);
+}
+END_TEST
+
 START_TEST(a_full_disk_is_a_failure)
 {
     FILE *const full = fopen("/dev/full", "w");
@@ -707,6 +747,7 @@ static Suite *make_suite(void)
     tcase_add_test(green, an_unfinished_run_has_no_verdict);
     tcase_add_test(green, a_pass_that_compared_nothing_is_shown_as_a_failure);
     tcase_add_test(green, only_a_sound_report_opens_with_pass);
+    tcase_add_test(green, samples_are_said_with_their_share);
     tcase_add_test(green, a_report_without_a_ledger_does_not_claim_that_all_was_executed);
     suite_add_tcase(suite, green);
     TCase *const escapes = tcase_create("escapes");
@@ -721,6 +762,7 @@ static Suite *make_suite(void)
     tcase_add_test(limit, no_limit_is_ever_passed);
     tcase_add_test(limit, no_limit_is_ever_passed_by_hostile_texts);
     tcase_add_test(limit, everything_left_out_is_counted);
+    tcase_add_test(limit, many_samples_are_bounded);
     tcase_add_test(limit, a_full_disk_is_a_failure);
     tcase_add_test(limit, the_rendering_of_what_was_read_back_is_the_same);
     suite_add_tcase(suite, limit);

@@ -411,6 +411,36 @@ START_TEST(ignored_ids_are_a_warning)
 }
 END_TEST
 
+/* A PASS that rests on samples must not read as one on every byte. */
+START_TEST(samples_are_said_with_their_share)
+{
+    struct sb_report r = made_green();
+    char *const without = plain(&r);
+    ck_assert_ptr_null(strstr(without, "samples"));
+    free(without);
+    struct sb_result failed = made_result("wgrad_varlen_k", "mma_sync", SB_FAIL, 7);
+    copy_text(r.result[0].sampled, sizeof r.result[0].sampled, "128 tiles of 64x64, 0.26 % of dw");
+    copy_text(failed.sampled, sizeof failed.sampled, "6 tiles of 64x64, 9 % of dw");
+    ck_assert(sb_report_add(&r, &failed));
+    char *const text = plain(&r);
+    ck_assert_ptr_nonnull(strstr(text, "compared on samples only\nPASS    "));
+    ck_assert_ptr_nonnull(strstr(text, ": 128 tiles of 64x64, 0.26 % of dw\n"));
+    ck_assert_ptr_nonnull(strstr(text, "FAIL    wgrad_varlen_k:number=7  mma_sync: 6 tiles of 64x64, 9 % of dw\n"));
+    ck_assert_ptr_nonnull(strstr(text, "against stored golden, sampled: 6 tiles of 64x64, 9 % of dw\n"));
+    ck_assert_ptr_nonnull(strstr(text, "dw: 12 of 1,024 sampled elements differ (1.17 %)\n"));
+    free(text);
+    for (int i = 0; i < 30; i++) {
+        failed.outcome = SB_PASS;
+        failed.mismatches = 0;
+        ck_assert(sb_report_add(&r, &failed));
+    }
+    char *const many = plain(&r);
+    ck_assert_ptr_nonnull(strstr(many, "        ... and 12 more\n"));
+    free(many);
+    sb_report_free(&r);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *const suite = suite_create("reports: terminal");
@@ -436,6 +466,7 @@ static Suite *make_suite(void)
     tcase_add_test(tests, many_reasons_and_paths_are_bounded_with_a_count);
     tcase_add_test(tests, launches_are_a_number_or_a_range_or_nothing);
     tcase_add_test(tests, ignored_ids_are_a_warning);
+    tcase_add_test(tests, samples_are_said_with_their_share);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,0 +1,205 @@
+/* bench_print.c - see bench_print.h. */
+#include "bench_print.h"
+
+#include <string.h>
+
+#include "bench_machine.h"
+#include "build_info.h"
+#include "fma_peak.h"
+#include "json.h"
+#include "text.h"
+
+#ifndef SAMEBITS_C_COMPILER
+#define SAMEBITS_C_COMPILER "unknown"
+#endif
+
+/* ---- the machine and the build ---------------------------------------------------------------------------------- */
+
+static const char *threads_text(const struct sb_bench_plan *plan, char *buf, size_t size)
+{
+    buf[0] = '\0';
+    for (int i = 0; i < plan->thread_counts; i++)
+        sb_append(buf, size, "%s%d", i > 0 ? ", " : "", plan->threads[i]);
+    return buf;
+}
+
+void sb_bench_print_head(FILE *f, const struct sb_bench_impl *impl, const struct sb_bench_plan *plan)
+{
+    const double busy = 0.5;
+    char cpu[160], host[160], threads[128], cores[32] = "";
+    const int processors = sb_bench_processors(), known = sb_bench_cores();
+    if (known > 0)
+        snprintf(cores, sizeof cores, " on %d core%s", known, known == 1 ? "" : "s");
+    sb_print_line(f, "%s; %d processor%s%s for this process; threads %s%s", sb_bench_cpu_name(cpu, sizeof cpu),
+                  processors, processors == 1 ? "" : "s", cores, threads_text(plan, threads, sizeof threads),
+                  sb_bench_has_openmp() ? "" : " (built without OpenMP)");
+    sb_print_line(f, "%s; %s", sb_host_text(host, sizeof host), SAMEBITS_C_COMPILER);
+    if (sb_bench_build_flaw() != NULL)
+        fprintf(f, "%s: these figures say nothing about speed\n", sb_bench_build_flaw());
+    if (sb_bench_load_before() > busy)
+        fprintf(f, "load average %.1f before the run: others use this machine, and share in every figure\n",
+                sb_bench_load_before());
+    fprintf(f, "%s, %s: %s, medians of at least %d samples and %.3g s each, taken in turns\n", impl->op, impl->impl,
+            impl->unit, plan->min_samples, plan->seconds);
+    if (impl->ceiling != NULL)
+        fprintf(f, "%s: %s, one multiply-add counted as one MAC\n", impl->ceiling, sb_fma_peak_kind());
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------- */
+
+/* Three digits or more. */
+static const char *number(double v, char *buf, size_t size)
+{
+    snprintf(buf, size, "%.*f", v < 1 ? 3 : v < 10 ? 2 : v < 100 ? 1 : 0, v);
+    return buf;
+}
+
+static const char *between(double low, double high, char *buf, size_t size)
+{
+    char a[24], b[24];
+    snprintf(buf, size, "%s..%s", number(low, a, sizeof a), number(high, b, sizeof b));
+    return buf;
+}
+
+static const char *times(const struct sb_bench_ratio *r, char *buf, size_t size)
+{
+    char a[32];
+    snprintf(buf, size, "%s%s",
+             !r->known     ? "-"
+             : r->resolved ? number(r->value, a, sizeof a)
+                           : "not resolved",
+             r->known && r->resolved ? "x" : "");
+    return buf;
+}
+
+static const char *percent(const struct sb_bench_ratio *r, char *buf, size_t size)
+{
+    if (!r->known)
+        snprintf(buf, size, "-");
+    else if (r->resolved)
+        snprintf(buf, size, "%.*f%%", r->value < 0.1 ? 1 : 0, 100 * r->value);
+    else
+        snprintf(buf, size, "not resolved (%.0f..%.0f%%)", 100 * r->low, 100 * r->high);
+    return buf;
+}
+
+static const char row_format[] = "  %-9s %7s %9s  %-15s %9s %9s %8s  %-12s %9s %7s  %s\n";
+
+static void print_figures(FILE *f, const struct sb_bench_row *row)
+{
+    char threads[16], rate[32], spread[64], core[32], samples[16], efficiency[64], share[64], ratio[64], off[32],
+        ran[32];
+    const struct sb_bench_figure *g = &row->rate;
+    snprintf(threads, sizeof threads, "%d", row->threads);
+    snprintf(samples, sizeof samples, "%d", g->samples);
+    snprintf(ran, sizeof ran, "%.0f%%", 100 * row->processor.median);
+    snprintf(off, sizeof off, "%.1f%%", 100 * g->mad / g->median);
+    fprintf(f, row_format, row->name, threads, number(g->median, rate, sizeof rate),
+            between(g->low, g->high, spread, sizeof spread), off, number(g->median / row->threads, core, sizeof core),
+            percent(&row->of_ceiling, share, sizeof share), times(&row->to_yardstick, ratio, sizeof ratio), ran,
+            samples, percent(&row->efficiency, efficiency, sizeof efficiency));
+}
+
+static void print_row(FILE *f, const struct sb_bench_row *row)
+{
+    if (row->outcome == SB_BENCH_TIMED)
+        print_figures(f, row);
+    else if (row->threads > 0)
+        sb_print_line(f, "  %-9s %7d %s: %s", row->name, row->threads, sb_bench_outcome_name(row->outcome),
+                      row->reason);
+    else
+        sb_print_line(f, "  %-9s %7s %s: %s", row->name, "", sb_bench_outcome_name(row->outcome), row->reason);
+}
+
+static void print_parts(FILE *f, const struct sb_bench_result *r)
+{
+    for (int i = 0; i < r->rows; i++)
+        if (r->row[i].outcome == SB_BENCH_TIMED && r->row[i].part) {
+            fprintf(f, "  %s: sampled tiles, %.2g%% of the call, the same ones on each thread\n", r->row[i].name,
+                    100 * (double)r->row[i].work / r->row[i].threads / (double)r->about.work);
+            break;
+        }
+}
+
+void sb_bench_print_case(FILE *f, const struct sb_bench_impl *impl, const struct sb_bench_result *r)
+{
+    char to[32];
+    fprintf(f, "\n");
+    sb_print_line(f, "%s", r->c->id);
+    if (r->reason[0] != '\0')
+        sb_print_line(f, "  %s", r->reason);
+    if (r->why[0] != '\0') {
+        sb_print_line(f, "  %s: %s", sb_bench_outcome_name(r->outcome), r->why);
+    } else if (r->outcome != SB_BENCH_NOT_RUN) {
+        fprintf(f, "  %.3g %.*s; compared after every run: %s\n", (double)r->about.work / impl->unit_work,
+                (int)strcspn(impl->unit, "/"), impl->unit, r->about.compared);
+        print_parts(f, r);
+        snprintf(to, sizeof to, "to %s", impl->paths[0]);
+        fprintf(f, row_format, "path", "threads", impl->unit, "between", "deviation", "a core",
+                impl->ceiling != NULL ? "of peak" : "", to, "processor", "samples", "efficiency");
+    }
+    for (int i = 0; r->why[0] == '\0' && i < r->rows; i++)
+        print_row(f, &r->row[i]);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+
+static json_t *ratio_json(const struct sb_bench_ratio *r)
+{
+    if (!r->known)
+        return json_null();
+    return json_pack("{s:f, s:f, s:f, s:b}", "value", r->value, "low", r->low, "high", r->high, "resolved",
+                     (int)r->resolved);
+}
+
+static json_t *figure_json(const struct sb_bench_row *row)
+{
+    const struct sb_bench_figure *g = &row->rate;
+    if (row->outcome != SB_BENCH_TIMED)
+        return json_null();
+    return json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "samples", g->samples, "median", g->median, "low",
+                     g->low, "high", g->high, "min", g->min, "max", g->max, "mad", g->mad, "per_core",
+                     g->median / row->threads, "processor", row->processor.median);
+}
+
+static json_t *row_json(const struct sb_bench_row *row)
+{
+    return json_pack("{s:s, s:b, s:o, s:s, s:o, s:b, s:I, s:o, s:o, s:o, s:o}", "path", row->name, "ceiling",
+                     (int)row->ceiling, "threads", row->threads > 0 ? json_integer(row->threads) : json_null(),
+                     "outcome", sb_bench_outcome_name(row->outcome), "reason", sb_json_text(row->reason), "part",
+                     (int)row->part, "macs", (json_int_t)row->work, "rate", figure_json(row), "efficiency",
+                     ratio_json(&row->efficiency), "of_peak", ratio_json(&row->of_ceiling), "to_yardstick",
+                     ratio_json(&row->to_yardstick));
+}
+
+static json_t *case_json(const struct sb_bench_result *r)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < r->rows; i++)
+        json_array_append_new(rows, row_json(&r->row[i]));
+    return json_pack("{s:s, s:s, s:s, s:o, s:I, s:s, s:o}", "case", r->c->id, "reason", r->reason, "outcome",
+                     sb_bench_outcome_name(r->outcome), "why", sb_json_text(r->why), "macs", (json_int_t)r->about.work,
+                     "compared", r->about.compared, "rows", rows);
+}
+
+static json_t *machine_json(void)
+{
+    char cpu[160], host[160];
+    return json_pack("{s:o, s:i, s:i, s:o, s:s, s:b, s:f, s:o}", "cpu",
+                     sb_json_text(sb_bench_cpu_name(cpu, sizeof cpu)), "processors", sb_bench_processors(), "cores",
+                     sb_bench_cores(), "host", sb_json_text(sb_host_text(host, sizeof host)), "compiler",
+                     SAMEBITS_C_COMPILER, "openmp", (int)sb_bench_has_openmp(), "load_before", sb_bench_load_before(),
+                     "flaw", sb_bench_build_flaw() != NULL ? json_string(sb_bench_build_flaw()) : json_null());
+}
+
+json_t *sb_bench_json(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan,
+                      const struct sb_bench_result *r, int count)
+{
+    json_t *cases = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(cases, case_json(&r[i]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:i, s:o, s:i, s:o}", "op", impl->op, "impl", impl->impl, "unit",
+                     impl->unit, "yardstick", impl->paths[0], "peak", impl->ceiling != NULL ? sb_fma_peak_kind() : "",
+                     "seconds", plan->seconds, "min_samples", plan->min_samples, "machine", machine_json(),
+                     "exit_status", sb_bench_status(r, count), "cases", cases);
+}

@@ -1,0 +1,19 @@
+/* bench_print.h - what bench found, as a table for people and as JSON. */
+#ifndef SAMEBITS_HARNESS_BENCH_PRINT_H
+#define SAMEBITS_HARNESS_BENCH_PRINT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "bench_run.h"
+
+/* The machine and the build, and what the table's columns are: printed once, before the first case. */
+void sb_bench_print_head(FILE *f, const struct sb_bench_impl *impl, const struct sb_bench_plan *plan);
+/* One case. Rows that are wrong or did not run have a reason and no figure. */
+void sb_bench_print_case(FILE *f, const struct sb_bench_impl *impl, const struct sb_bench_result *r);
+
+/* One object with every figure; the notes of `bench --help` say what is in it. NULL: no memory. */
+json_t *sb_bench_json(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan,
+                      const struct sb_bench_result *r, int count);
+
+#endif

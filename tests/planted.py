@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Plants faults in the reference and sees the tests go red.
+
+    planted.py SOURCE [CC]
+
+Each fault is a change of the text of one file: of contract TC in ref/tc_bf16_k16_f25.c, which test_ref_tc_exact must
+notice, or of a condition under which the vector paths may do a step in ref/wgrad_vector.inc, which test_ref_wgrad_paths
+must notice. A fault whose text is not found, or that does not compile, is a failure of this test: it would show nothing.
+Exit status 0: every fault was seen, and the unchanged files pass.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+FLAGS = ["-std=gnu17", "-O2", "-w", "-ffp-contract=off", "-frounding-math", "-fopenmp", "-DTC_ONE_IN=20"]
+REFERENCE = ["tc_bf16_k16_f25", "f32_round", "types", "wgrad_varlen_k", "wgrad_varlen_k_fast", "wgrad_varlen_k_avx512"]
+
+PATH_FLAGS = {"avx2.c": ["-mavx2"], "avx512.c": ["-mavx512f", "-mavx512bw"]}
+
+STEP = "uint32_t sb_tc_step(uint32_t c, const struct sb_tc_operands *a, const struct sb_tc_operands *b)"
+CUT = "return (int32_t)(magnitude >> (distance < 31 ? distance : 31));"
+ROUND = "(uint32_t)(excess >= 0 ? magnitude >> (excess < 63 ? excess : 63) : magnitude << -excess);"
+REST = "(excess > 0 ? magnitude & ((UINT64_C(1) << (excess < 63 ? excess : 63)) - 1) : 0)"
+
+# name: (old text, new text)
+CONTRACT = {
+    "24 bits": ("FRACTION_BITS = 25,", "FRACTION_BITS = 24,"),
+    "26 bits": ("FRACTION_BITS = 25,", "FRACTION_BITS = 26,"),
+    "no floor": ("LOWEST_E_MAX = -133,", "LOWEST_E_MAX = -10000,"),
+    "floor -132": ("LOWEST_E_MAX = -133,", "LOWEST_E_MAX = -132,"),
+    "floor -134": ("LOWEST_E_MAX = -133,", "LOWEST_E_MAX = -134,"),
+    "zeros have an exponent": ("ZERO_EXPONENT = -1000,", "ZERO_EXPONENT = -126,"),
+    "-0 is kept": ("return 0; /* +0, from a negative sum too */", "return sign;"),
+    "terms to nearest": (CUT, "return distance <= 0 || distance > 30 ? (int32_t)(magnitude >> (distance < 31 ? distance : 31))"
+                              " : (int32_t)((magnitude + (1u << (distance - 1))) >> distance);"),
+    "sum to nearest": (ROUND, ROUND[:-1] + f" + ({REST} > (UINT64_C(1) << (excess > 0 && excess < 63 ? excess - 1 : 62)));"),
+    "sum rounded down": (ROUND, ROUND[:-1] + f" + (sum < 0 && {REST} != 0);"),
+    "another NaN": ("f32_nan = 0x7FFFFFFFu", "f32_nan = 0x7FC00000u"),
+}
+
+VECTOR = {
+    "24 bits": ("(25u + 2 * BIAS)", "(24u + 2 * BIAS)"),
+    "round to nearest": ("_MM_ROUND_TOWARD_ZERO", "_MM_ROUND_NEAREST"),
+    "c does not count for e_max": ("return max_i32(exponent, and_i(as_i(c), set1_i32(0x7F800000)));",
+                                   "(void)c; return exponent;"),
+    "a: NaN not looked for": ("h >= 0x7F80 ? NEVER : h", "h"),
+    "b: no highest exponent": ("HIGHEST = 80,", "HIGHEST = 400,"),
+    "b: no lowest exponent": ("return chunk->a_low", "return true || chunk->a_low"),
+    "b: the lowest not looked for": ("if (low)", "if (false)"),
+    "c: heavy rows": ("HEAVY = 3984,", "HEAVY = 4040,"),
+    "d: sums not looked at": ("!sums_are_ordinary(sum, m, block)", "false"),
+    "d: tiny sums": ("magnitude >= (uint32_t)(BIAS - 102) << 23", "magnitude >= 1"),
+    "d: a plain step is forgotten": ("chunk->unknown[m / ROWS][block] = !done;", "(void)done;"),
+}
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+
+class Tree:
+    """A copy of what is compiled, the objects that no fault changes, and two programs."""
+
+    def __init__(self, source, folder, compiler):
+        self.folder, self.compiler = folder, compiler
+        shutil.copytree(os.path.join(source, "ref"), os.path.join(folder, "ref"))
+        shutil.copytree(os.path.join(source, "tests"), os.path.join(folder, "tests"))
+        self.libraries = subprocess.check_output(["pkg-config", "--cflags", "--libs", "check", "gmp"], text=True).split()
+        for name in REFERENCE + ["wgrad_varlen_k_avx2"]:
+            self.compile(f"ref/{name}.c")
+        for name in ("tc_exact", "test_ref_tc_exact", "test_ref_wgrad_paths"):
+            self.compile(f"tests/{name}.c")
+
+    def compile(self, path):
+        flags = next((flags for end, flags in PATH_FLAGS.items() if path.endswith(end)), [])
+        done = run(self.compiler, *FLAGS, *flags, "-c", os.path.join(self.folder, path), "-o", self.object(path))
+        if done.returncode != 0:
+            sys.exit(f"planted.py: {path} does not compile:\n{done.stderr}")
+
+    def object(self, path):
+        return os.path.join(self.folder, os.path.basename(path)[:-2] + ".o")
+
+    def passes(self, test, *more):
+        program = os.path.join(self.folder, test)
+        names = [f"ref/{name}.c" for name in REFERENCE + ["wgrad_varlen_k_avx2"]] + [f"tests/{name}.c" for name in (test, *more)]
+        done = run(self.compiler, "-fopenmp", *map(self.object, names), "-o", program, *self.libraries)
+        if done.returncode != 0:
+            sys.exit(f"planted.py: {test} does not link:\n{done.stderr}")
+        return run(program).returncode == 0
+
+    def plant(self, path, recompiled, old, new):
+        """The original text, after compiling with the fault in it."""
+        with open(os.path.join(self.folder, path)) as f:
+            text = f.read()
+        if text.count(old) != 1:
+            sys.exit(f"planted.py: {path}: expected once, found {text.count(old)} times: {old}")
+        self.write(path, recompiled, text.replace(old, new))
+        return text
+
+    def write(self, path, recompiled, text):
+        with open(os.path.join(self.folder, path), "w") as f:
+            f.write(text)
+        self.compile(recompiled)
+
+
+def see(tree, path, recompiled, faults, test, *more):
+    """How many of the faults went unseen."""
+    unseen = 0
+    if not tree.passes(test, *more):
+        sys.exit(f"planted.py: {test} fails without any fault")
+    for name, (old, new) in faults.items():
+        text = tree.plant(path, recompiled, old, new)
+        red = not tree.passes(test, *more)
+        tree.write(path, recompiled, text)
+        unseen += not red
+        print(f"{'seen' if red else 'NOT SEEN'}: {path}: {name}", flush=True)
+    return unseen
+
+
+def split_in_eights(tree):
+    """Contract TC in two steps of eight: more than one place changes."""
+    path = "ref/tc_bf16_k16_f25.c"
+    with open(os.path.join(tree.folder, path)) as f:
+        text = f.read()
+    head, body = text.split(STEP)
+    body, tail = body.split("\n}\n", 1)
+    part = STEP.replace("sb_tc_step", "part").replace("*b)", "*b, int first)")
+    body = body.replace("i = 0; i < SB_TC_K", "i = first; i < first + 8")
+    changed = (f"{head}static {part}{body}\n}}\n\n{STEP}\n{{\n    return part(part(c, a, b, 0), a, b, 8);\n}}\n{tail}")
+    tree.write(path, path, changed)
+    red = not tree.passes("test_ref_tc_exact", "tc_exact")
+    tree.write(path, path, text)
+    print(f"{'seen' if red else 'NOT SEEN'}: {path}: two sums of eight", flush=True)
+    return not red
+
+
+def main():
+    source, compiler = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "cc"
+    os.environ["CK_DEFAULT_TIMEOUT"] = "600"
+    os.environ["OMP_WAIT_POLICY"] = "passive" # many small calls: waiting must not burn what the others compute with
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(source, folder, compiler)
+        unseen = see(tree, "ref/tc_bf16_k16_f25.c", "ref/tc_bf16_k16_f25.c", CONTRACT, "test_ref_tc_exact", "tc_exact")
+        unseen += split_in_eights(tree)
+        with open("/proc/cpuinfo") as f:
+            has_avx2 = " avx2 " in f.read()
+        if has_avx2:
+            unseen += see(tree, "ref/wgrad_vector.inc", "ref/wgrad_varlen_k_avx2.c", VECTOR, "test_ref_wgrad_paths")
+        else:
+            print("not planted: the faults of ref/wgrad_vector.inc; this processor has no AVX2")
+    return 1 if unseen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
