@@ -74,8 +74,9 @@ START_TEST(usage)
     expect(0, "golden verify", "$S golden --help");
     expect(0, "golden make", "$S golden -h");
     expect(2, "-x: unknown option", "$S info -xy");
-    static const char *const verbs[] = {"info", "list", "check", "golden make", "golden verify", "diff"};
-    for (int i = 0; i < 6; i++) {
+    static const char *const verbs[] = {"info",          "list", "check", "golden make",
+                                        "golden verify", "diff", "probe", "bench"};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         char command[64];
         snprintf(command, sizeof command, "$S %s --help", verbs[i]);
         expect(0, "--help", command);

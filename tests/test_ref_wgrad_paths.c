@@ -119,6 +119,24 @@ static uint16_t far_apart(uint64_t *state, int64_t k, bool second)
     return bf16((int)random_u32(state), second ? -90 : 10, (int)random_u32(state));
 }
 
+/* Products around f32's smallest numbers and contract TC's floor of -133. */
+static uint16_t tiny(uint64_t *state, int64_t k, bool second)
+{
+    (void)k;
+    (void)second;
+    if (random_below(state, 4) == 0)
+        return (uint16_t)(random_u32(state) & 0x8000);
+    return bf16((int)random_u32(state), -66 - (int)random_below(state, 12), (int)random_u32(state));
+}
+
+/* Tiny products beside zeros whose partners are as large as numbers get. */
+static uint16_t zero_partners(uint64_t *state, int64_t k, bool second)
+{
+    if (k % 3 != 2)
+        return (k % 3 == 0) == second ? (uint16_t)(random_u32(state) & 0x8000) : bf16(0, 127, 0);
+    return bf16((int)random_u32(state), (second ? -73 : -70) - (int)random_below(state, 3), (int)random_u32(state));
+}
+
 /* Sums that cancel to zero, or to their last bits. */
 static uint16_t cancelling(uint64_t *state, int64_t k, bool second)
 {
@@ -139,6 +157,8 @@ static const struct {
              {"sparse", sparse},
              {"heavy", heavy},
              {"far apart", far_apart},
+             {"tiny", tiny},
+             {"zero partners", zero_partners},
              {"cancelling", cancelling}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
