@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LANES = 16, ROWS = 4 };
+enum { LANES = 16, ROWS = 4, TOWARD_ZERO = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC };
 typedef __m512 vec_f;
 typedef __m512i vec_i;
 typedef __m512d half_d;
@@ -33,7 +33,7 @@ static inline vec_i adds_i16(vec_i a, vec_i b) { return _mm512_adds_epi16(a, b);
 static inline vec_i max_i16(vec_i a, vec_i b) { return _mm512_max_epi16(a, b); }
 static inline bool any_between_i16(vec_i v, int16_t low, int16_t high) { return (_mm512_cmpgt_epi16_mask(v, set1_i16(low)) & _mm512_cmplt_epi16_mask(v, set1_i16(high))) != 0; }
 static inline vec_i truncate(vec_f v) { return _mm512_cvttps_epi32(v); }
-static inline vec_f to_float(vec_i v) { return _mm512_cvtepi32_ps(v); }
+static inline vec_f to_float(vec_i v) { return _mm512_cvt_roundepi32_ps(v, TOWARD_ZERO); }
 static inline vec_i as_i(vec_f v) { return _mm512_castps_si512(v); }
 static inline vec_f as_f(vec_i v) { return _mm512_castsi512_ps(v); }
 static inline vec_i sign_extend_low(vec_i v) { return _mm512_srai_epi32(_mm512_slli_epi32(v, 16), 16); }
@@ -70,8 +70,8 @@ static inline half_d infinite_from_d(half_d v, double limit)
 }
 static inline vec_f narrow(half_d low, half_d high)
 {
-    const vec_i bits = _mm512_castsi256_si512(_mm256_castps_si256(_mm512_cvtpd_ps(low)));
-    return _mm512_castsi512_ps(_mm512_inserti64x4(bits, _mm256_castps_si256(_mm512_cvtpd_ps(high)), 1));
+    const vec_i bits = _mm512_castsi256_si512(_mm256_castps_si256(_mm512_cvt_roundpd_ps(low, TOWARD_ZERO)));
+    return _mm512_castsi512_ps(_mm512_inserti64x4(bits, _mm256_castps_si256(_mm512_cvt_roundpd_ps(high, TOWARD_ZERO)), 1));
 }
 static inline vec_f add_f(vec_f a, vec_f b) { return _mm512_add_ps(a, b); }
 static inline vec_f where_finite_f(vec_f test, vec_f finite, vec_f other)

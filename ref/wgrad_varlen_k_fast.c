@@ -150,7 +150,8 @@ struct sb_status sb_ref_wgrad_varlen_k_tiles(const struct sb_wgrad_args *args, e
     for (int64_t i = 0; status.code == SB_OK && i < count; i++) {
         if (!tile_is_inside(args, &tiles[i]))
             status = sb_reject(SB_BAD_ARGUMENT, 9, i, 0);
-        pieces += pieces_of(&tiles[i]);
+        else
+            pieces += pieces_of(&tiles[i]);
     }
     if (status.code != SB_OK)
         return status;

@@ -13,7 +13,7 @@ extern "C" {
 enum sb_wgrad_path {
     SB_WGRAD_PLAIN,  /* one output after the other, on any machine: the definition */
     SB_WGRAD_AVX2,   /* eight outputs a vector */
-    SB_WGRAD_AVX512, /* sixteen outputs a vector: AVX-512 F, BW and VL */
+    SB_WGRAD_AVX512, /* sixteen outputs a vector: AVX-512 F and BW */
     SB_WGRAD_PATHS
 };
 

@@ -14,6 +14,12 @@
 #include <immintrin.h>
 #endif
 
+/* Problems of each kind; fewer where a planted fault is to be seen. */
+#if defined(TC_ONE_IN)
+enum { ROUNDS = 4 };
+#else
+enum { ROUNDS = 16 };
+#endif
 enum { GUARD = 64, GUARD_BYTE = 0xC3, STEP = 16 };
 
 /* ---- values ----------------------------------------------------------------------------------------------- */
@@ -137,6 +143,16 @@ static uint16_t zero_partners(uint64_t *state, int64_t k, bool second)
     return bf16((int)random_u32(state), (second ? -73 : -70) - (int)random_below(state, 3), (int)random_u32(state));
 }
 
+/* Subnormals, alone in every second step, whose partners are so large that the products are ordinary. */
+static uint16_t subnormals(uint64_t *state, int64_t k, bool second)
+{
+    const uint32_t w = random_u32(state);
+    if (second)
+        return bf16((int)(w >> 31), 118 + (int)(w >> 9) % 8, (int)w);
+    return w % 3 == 0 && k / STEP % 2 == 0 ? bf16((int)(w >> 31), -126 + (int)(w >> 9) % 6, (int)w)
+                                           : (uint16_t)(w & 0x807F);
+}
+
 /* Sums that cancel to zero, or to their last bits. */
 static uint16_t cancelling(uint64_t *state, int64_t k, bool second)
 {
@@ -159,8 +175,9 @@ static const struct {
              {"far apart", far_apart},
              {"tiny", tiny},
              {"zero partners", zero_partners},
+             {"subnormals", subnormals},
              {"cancelling", cancelling}};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { KINDS = sizeof kinds / sizeof kinds[0], EDGES = 5, SUBNORMALS = KINDS - 2 };
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
@@ -267,7 +284,7 @@ static void compare_paths(struct problem *p, int kind)
 START_TEST(the_same_bytes_by_every_path)
 {
     uint64_t state = 2024 + (uint64_t)_i;
-    for (int round = 0; round < 10; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         const int64_t m = 8 * (1 + random_below(&state, 20)), n = 8 * (1 + random_below(&state, 20));
         struct problem p = make_problem(_i, m, n, 1 + random_below(&state, 300), round % 8, &state);
         compare_paths(&p, _i);
@@ -300,19 +317,83 @@ END_TEST
 START_TEST(the_callers_rounding_mode_does_not_matter)
 {
 #if defined(__x86_64__)
-    static const unsigned modes[] = {_MM_ROUND_NEAREST, _MM_ROUND_UP, _MM_ROUND_DOWN | _MM_FLUSH_ZERO_ON | 0x40};
+    enum { DENORMALS_ARE_ZERO = 0x40 };
+    static const unsigned modes[] = {_MM_ROUND_NEAREST, _MM_ROUND_UP,
+                                     _MM_ROUND_DOWN | _MM_FLUSH_ZERO_ON | DENORMALS_ARE_ZERO};
+    static const int of_kind[] = {EDGES, SUBNORMALS};
     uint64_t state = 5;
-    struct problem p = make_problem(5, 40, 72, 130, 2, &state);
-    for (int i = 0; i < 3; i++) {
+#if defined(_OPENMP)
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1); /* a mode is one thread's */
+#endif
+    for (int i = 0; i < 6; i++) {
+        struct problem p = make_problem(of_kind[i / 3], 40, 72, 130, 2, &state);
         const unsigned before = _mm_getcsr();
-        _mm_setcsr((unsigned)_MM_MASK_MASK | modes[i]);
-        compare_paths(&p, 5);
+        _mm_setcsr((unsigned)_MM_MASK_MASK | modes[i % 3]);
+        compare_paths(&p, of_kind[i / 3]);
         const unsigned after = _mm_getcsr();
         _mm_setcsr(before);
-        ck_assert_uint_eq(after & ~(unsigned)_MM_EXCEPT_MASK, (unsigned)_MM_MASK_MASK | modes[i]);
+        ck_assert_uint_eq(after & ~(unsigned)_MM_EXCEPT_MASK, (unsigned)_MM_MASK_MASK | modes[i % 3]);
+        free_problem(&p);
     }
-    free_problem(&p);
+#if defined(_OPENMP)
+    omp_set_num_threads(threads);
 #endif
+#endif
+}
+END_TEST
+
+/* Two steps of ROWS_ALIKE rows each: the first makes a c of 24 ones, 1.99999988 * 2^e, out of three products, the
+ * second is what the test is for. Blocks of a path are at most ROWS_ALIKE rows. */
+enum { ROWS_ALIKE = 8, GROUPS = 12 };
+
+static struct problem two_steps(uint64_t *state)
+{
+    struct problem p = make_problem(0, ROWS_ALIKE * GROUPS, 40, 2 * STEP, 0, state);
+    p.cu[1] = p.cu[2] = 2 * STEP;
+    memset(p.dy, 0, (size_t)(2 * STEP * p.args.ld_dy) * sizeof *p.dy);
+    memset(p.x, 0, (size_t)(2 * STEP * p.args.ld_x) * sizeof *p.x);
+    return p;
+}
+
+static void ones(struct problem *p, int64_t m, int e)
+{
+    for (int part = 0; part < 3; part++) {
+        p->dy[part * p->args.ld_dy + m] = bf16(0, e + 50 - 8 * part, 0x7F);
+        for (int64_t n = 0; n < p->args.N; n++)
+            p->x[part * p->args.ld_x + n] = bf16(0, -50, 0);
+    }
+}
+
+/* Condition c at its edge: weights of 3978, 3979, ... 3989; from 3984 on the sum passes 2^31 units. */
+START_TEST(the_heaviest_row_that_fits)
+{
+    uint64_t state = 1;
+    struct problem p = two_steps(&state);
+    for (int64_t m = 0; m < p.args.M; m++) {
+        const int64_t weight = 3978 + m / ROWS_ALIKE;
+        ones(&p, m, 0);
+        for (int64_t k = 0; k < STEP; k++)
+            p.dy[(STEP + k) * p.args.ld_dy + m] = bf16(0, 0, (int)(weight / STEP + (k < weight % STEP)));
+    }
+    for (int64_t k = STEP; k < 2 * STEP; k++)
+        for (int64_t n = 0; n < p.args.N; n++)
+            p.x[k * p.args.ld_x + n] = bf16(0, 0, 0x7F);
+    compare_paths(&p, 0);
+    free_problem(&p);
+}
+END_TEST
+
+/* Condition d at its edge: c of 24 ones and exponents -110, -109, ... -99, then a step of zeros, which must leave it.
+ */
+START_TEST(the_smallest_sum_that_stays)
+{
+    uint64_t state = 1;
+    struct problem p = two_steps(&state);
+    for (int64_t m = 0; m < p.args.M; m++)
+        ones(&p, m, -110 + (int)(m / ROWS_ALIKE));
+    compare_paths(&p, 0);
+    free_problem(&p);
 }
 END_TEST
 
@@ -370,7 +451,7 @@ START_TEST(the_same_rejections_by_every_path)
 {
     uint64_t state = 3;
     struct problem p = make_problem(0, 16, 24, 40, 1, &state);
-    static const struct sb_wgrad_tile outside[] = {{0, 0, 16, 0, 24}, {3, 0, 16, 0, 24}};
+    static const struct sb_wgrad_tile outside[] = {{0, 0, 16, 0, 24}, {3, INT64_MIN, INT64_MAX, 0, 24}};
     p.args.cu_seqlens = p.cu;
     for (int path = 0; path < SB_WGRAD_PATHS; path++) {
         if (!sb_wgrad_path_runs((enum sb_wgrad_path)path))
@@ -421,6 +502,8 @@ static Suite *make_suite(void)
     tcase_add_loop_test(t, the_same_bytes_by_every_path, 0, KINDS);
     tcase_add_test(t, threads_and_tiles);
     tcase_add_test(t, the_callers_rounding_mode_does_not_matter);
+    tcase_add_test(t, the_heaviest_row_that_fits);
+    tcase_add_test(t, the_smallest_sum_that_stays);
     tcase_add_loop_test(t, tiles_are_the_whole_cut_up, 0, KINDS);
     tcase_add_test(t, the_same_rejections_by_every_path);
     tcase_add_test(t, paths_have_names_and_the_best_one_runs);
