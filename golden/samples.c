@@ -89,42 +89,98 @@ void sb_samples_gather(const struct sb_samples *s, const void *whole, void *pack
                    bytes);
 }
 
-static bool holds(const struct sb_block *b, int64_t row, int64_t column)
+/* ---- what several blocks share counts once ------------------------------------------------------- */
+
+static int compare_i64(int64_t a, int64_t b)
 {
-    return row >= b->row && row < b->row_end && column >= b->column && column < b->column_end;
+    return a < b ? -1 : a > b;
 }
 
-static bool overlap(const struct sb_block *a, const struct sb_block *b)
+static int by_plane_and_row(const void *a, const void *b)
 {
-    return a->plane == b->plane && a->row < b->row_end && b->row < a->row_end && a->column < b->column_end &&
-           b->column < a->column_end;
+    const struct sb_block *const x = a, *const y = b;
+    return x->plane != y->plane ? compare_i64(x->plane, y->plane) : compare_i64(x->row, y->row);
 }
 
-/* Elements of block `i` that no block before it holds. */
-static int64_t new_elements(const struct sb_samples *s, int64_t i)
+/* Blocks that cross the line of a sweep down one plane, in order of their columns. */
+struct crossing {
+    const struct sb_block **block;
+    int64_t count;
+};
+
+static void enter(struct crossing *x, const struct sb_block *b)
 {
-    const struct sb_block *b = &s->block[i];
-    bool alone = true;
-    for (int64_t k = 0; k < i; k++)
-        alone = alone && !overlap(&s->block[k], b);
-    if (alone)
-        return rows_of(s) * columns_of(s);
-    int64_t fresh = 0;
-    for (int64_t row = b->row; row < b->row_end; row++)
-        for (int64_t column = b->column; column < b->column_end; column++) {
-            bool held = false;
-            for (int64_t k = 0; !held && k < i; k++)
-                held = s->block[k].plane == b->plane && holds(&s->block[k], row, column);
-            fresh += !held;
+    int64_t at = x->count++;
+    for (; at > 0 && x->block[at - 1]->column > b->column; at--)
+        x->block[at] = x->block[at - 1];
+    x->block[at] = b;
+}
+
+/* Those that end at `row` go. */
+static void leave(struct crossing *x, int64_t row)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < x->count; i++)
+        if (x->block[i]->row_end > row)
+            x->block[kept++] = x->block[i];
+    x->count = kept;
+}
+
+static int64_t first_end(const struct crossing *x)
+{
+    int64_t end = x->block[0]->row_end;
+    for (int64_t i = 1; i < x->count; i++)
+        end = x->block[i]->row_end < end ? x->block[i]->row_end : end;
+    return end;
+}
+
+/* Columns that any of them holds. */
+static int64_t held_columns(const struct crossing *x)
+{
+    int64_t held = 0, end = 0;
+    for (int64_t i = 0; i < x->count; i++) {
+        const struct sb_block *const b = x->block[i];
+        const int64_t start = b->column > end ? b->column : end;
+        if (b->column_end > start) {
+            held += b->column_end - start;
+            end = b->column_end;
         }
-    return fresh;
+    }
+    return held;
+}
+
+/* Of sorted blocks: from one row at which a block begins or ends to the next, the same columns are held. */
+static int64_t sweep(const struct sb_block *sorted, int64_t count, struct crossing *x)
+{
+    int64_t elements = 0, next = 0, row = 0;
+    while (next < count || x->count > 0) {
+        const int64_t plane = x->count > 0 ? x->block[0]->plane : sorted[next].plane;
+        row = x->count > 0 ? row : sorted[next].row;
+        while (next < count && sorted[next].plane == plane && sorted[next].row == row)
+            enter(x, &sorted[next++]);
+        int64_t until = first_end(x);
+        if (next < count && sorted[next].plane == plane && sorted[next].row < until)
+            until = sorted[next].row;
+        elements += held_columns(x) * (until - row);
+        leave(x, until);
+        row = until;
+    }
+    return elements;
 }
 
 int64_t sb_samples_elements(const struct sb_samples *s)
 {
+    const size_t count = (size_t)s->count;
     int64_t elements = 0;
-    for (int64_t i = 0; i < s->count; i++)
-        elements += new_elements(s, i);
+    struct sb_block *const sorted = malloc((count + 1) * sizeof *sorted);
+    struct crossing x = {malloc((count + 1) * sizeof *x.block), 0};
+    if (sorted != NULL && x.block != NULL && count > 0) {
+        memcpy(sorted, s->block, count * sizeof *sorted);
+        qsort(sorted, count, sizeof *sorted, by_plane_and_row);
+        elements = sweep(sorted, s->count, &x);
+    }
+    free(sorted);
+    free(x.block);
     return elements;
 }
 

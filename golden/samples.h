@@ -29,7 +29,8 @@ int64_t sb_samples_place(const struct sb_samples *s, int64_t i, int64_t *block);
 /* Copies the blocks out of the whole output, dense, to packed memory. */
 void sb_samples_gather(const struct sb_samples *s, const void *whole, void *packed);
 
-/* How many elements of the whole the blocks hold: one that several blocks share counts once. */
+/* How many elements of the whole the blocks hold: one that several blocks share counts once. 0 where memory for a copy
+ * of the table is short: less is claimed then than was compared, never more. */
 int64_t sb_samples_elements(const struct sb_samples *s);
 
 /* "128 tiles of 64x64, 0.26 % of dw". Returns buf. */

@@ -1,4 +1,5 @@
 /* set_verify.c - holding a set against its manifest, its checksums and, on request, a fresh computation. */
+#include "samples.h"
 #include "set.h"
 #include "set_parts.h"
 
@@ -93,10 +94,29 @@ static bool same_layout(const struct sb_tensor *a, const struct sb_tensor *b)
     return same;
 }
 
-static void compare_tensor(struct verify *v, const char *file, const char *group, const char *name,
-                           const struct sb_tensor *stored, const struct sb_tensor *again)
+/* "[3148]"; of packed blocks the place in the whole, "[2, 71, 4] of sample 3". */
+static void place_text(const struct sb_samples *s, int64_t first, char *buf, size_t size)
 {
-    char dataset[SB_DATASET_NAME], have[17], want[17];
+    if (s == NULL || s->count == 0) {
+        snprintf(buf, size, "[%" PRId64 "]", first);
+        return;
+    }
+    int64_t block, rest = sb_samples_place(s, first, &block), index[SB_MAX_RANK];
+    for (int axis = s->whole.rank - 1; axis >= 0; axis--) {
+        index[axis] = rest % s->whole.shape[axis];
+        rest /= s->whole.shape[axis];
+    }
+    size_t used = 0;
+    for (int axis = 0; axis < s->whole.rank; axis++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%" PRId64, axis > 0 ? ", " : "[", index[axis]);
+    snprintf(buf + used, size - used, "] of sample %" PRId64, block);
+}
+
+/* `s`: where its blocks are, or NULL. */
+static void compare_tensor(struct verify *v, const char *file, const char *group, const char *name,
+                           const struct sb_tensor *stored, const struct sb_tensor *again, const struct sb_samples *s)
+{
+    char dataset[SB_DATASET_NAME], have[17], want[17], place[160];
     snprintf(dataset, sizeof dataset, "%s/%s", group, name);
     if (!same_layout(stored, again)) {
         tell(v, file, dataset,
@@ -111,10 +131,11 @@ static void compare_tensor(struct verify *v, const char *file, const char *group
         return;
     element_hex(stored, first, have);
     element_hex(again, first, want);
+    place_text(s, first, place, sizeof place);
     tell(v, file, dataset,
-         "%" PRId64 " of %" PRId64 " elements are not what this build computes; the first is [%" PRId64
-         "]: stored 0x%s, computed 0x%s. Its digests agree, so it was stored this way: find out which build is right",
-         differing, sb_tensor_count(stored), first, have, want);
+         "%" PRId64 " of %" PRId64 " elements are not what this build computes; the first is %s: stored 0x%s, computed "
+         "0x%s. Its digests agree, so it was stored this way: find out which build is right",
+         differing, sb_tensor_count(stored), place, have, want);
 }
 
 static void check_inputs(struct verify *v, const char *file, const struct sb_case *c, const struct sb_data *d)
@@ -127,7 +148,7 @@ static void check_inputs(struct verify *v, const char *file, const struct sb_cas
         tell(v, file, "", "its inputs cannot be made again: %s", err.text);
     else
         for (int i = 0; i < sb_op_input_count(c->op); i++)
-            compare_tensor(v, file, "inputs", c->op->inputs[i].name, &d->in[i], &made.in[i]);
+            compare_tensor(v, file, "inputs", c->op->inputs[i].name, &d->in[i], &made.in[i], NULL);
     sb_data_free(&made);
 }
 
@@ -144,7 +165,7 @@ static void check_outputs(struct verify *v, const char *file, const struct sb_ca
                  "its status is %s, this build computes %s (or another place or count); find out which is right",
                  sb_code_name((enum sb_code)d->status.code), sb_code_name((enum sb_code)again.status.code));
         for (int i = 0; i < sb_op_output_count(c->op); i++)
-            compare_tensor(v, file, "outputs", c->op->outputs[i].name, &d->out[i], &again.out[i]);
+            compare_tensor(v, file, "outputs", c->op->outputs[i].name, &d->out[i], &again.out[i], &d->samples[i]);
     }
     sb_data_free_outputs(&again);
 }

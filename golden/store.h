@@ -56,4 +56,13 @@ struct sb_candidate_faults {
 bool sb_store_read_outputs(const char *path, const struct sb_op *op, struct sb_tensor *out,
                            struct sb_candidate_faults *faults, struct sb_error *err);
 
+/* Does a candidate say, in a table /samples/NAME, where the blocks of its output `out` are? */
+enum sb_places {
+    SB_PLACES_UNSAID, /* no such table, or `out` is not of the blocks' layout */
+    SB_PLACES_SAME,   /* at those of `s` */
+    SB_PLACES_OTHER,
+};
+bool sb_store_read_places(const char *path, const struct sb_samples *s, const struct sb_tensor *out,
+                          enum sb_places *places, struct sb_error *err);
+
 #endif

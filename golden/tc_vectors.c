@@ -5,9 +5,8 @@
  * c may depend on both, because every dot product has a c of its own. */
 #include "tc_vectors.h"
 
+#include "../ref/f32_round.h"
 #include "philox.h"
-
-#include <stdbool.h>
 
 enum { K = 16, BF16_FRACTION = 7, F32_FRACTION = 23, BIAS = 127, LOWEST = -126, SUBNORMAL = -127, HIGHEST = 127 };
 
@@ -51,8 +50,7 @@ static bool one_in(struct draw *d, uint32_t n)
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
 
-/* significand * 2^(exponent - 7), significand 0..255, cut where bf16 has no such number; at most the largest. */
-static uint16_t bf16_of(bool negative, uint32_t significand, int exponent)
+uint16_t sb_tc_bf16(bool negative, uint32_t significand, int exponent)
 {
     const uint32_t sign = negative ? 0x8000u : 0;
     if (significand == 0)
@@ -68,7 +66,7 @@ static uint16_t bf16_of(bool negative, uint32_t significand, int exponent)
     return (uint16_t)(sign | (((uint32_t)(exponent - LOWEST) << BF16_FRACTION) + significand));
 }
 
-/* significand * 2^(exponent - 23), significand below 2^24; the same. */
+/* significand * 2^(exponent - 23), significand below 2^24; as sb_tc_bf16. */
 static uint32_t f32_of(bool negative, uint32_t significand, int exponent)
 {
     const uint32_t sign = negative ? 0x80000000u : 0;
@@ -85,23 +83,14 @@ static uint32_t f32_of(bool negative, uint32_t significand, int exponent)
     return sign | (((uint32_t)(exponent - LOWEST) << F32_FRACTION) + significand);
 }
 
-static int exponent_of(uint16_t v)
-{
-    const int field = v >> BF16_FRACTION & 0xFF;
-    return field > 0 ? field - BIAS : LOWEST;
-}
-
-static uint32_t significand_of(uint16_t v)
-{
-    return (v & 0x7Fu) | ((v & 0x7F80) != 0 ? 0x80u : 0);
-}
-
 /* -(x * y), exact where it is a normal number. */
 static uint32_t minus_product(uint16_t x, uint16_t y)
 {
-    const uint32_t significand = significand_of(x) * significand_of(y); /* in units of 2^-14 */
+    const uint32_t x_bits = (uint32_t)x << 16, y_bits = (uint32_t)y << 16;
+    const uint32_t significand =
+        (sb_f32_significand(x_bits) >> 16) * (sb_f32_significand(y_bits) >> 16); /* 2^-14 each */
     const bool negative = ((x ^ y) & 0x8000) == 0;
-    return f32_of(negative, significand << 8, exponent_of(x) + exponent_of(y) + 1);
+    return f32_of(negative, significand << 8, sb_f32_exponent(x_bits) + sb_f32_exponent(y_bits) + 1);
 }
 
 /* Any sign and fraction; the exponent within limits, SUBNORMAL for a number without a hidden bit. One word. */
@@ -361,19 +350,19 @@ static void floor_of_e_max(struct draw *d, const struct sb_tc_tile *t)
             const uint32_t word = next(d);
             const int exponent = a_exponent - (int)(word >> 16 & 1);
             for (int i = 0; i < 5; i++)
-                *a_at(t, m, k + i) = bf16_of((word >> 8 & 1) != 0, (128 + (word & 0x7F)) & *part[i].a, exponent);
+                *a_at(t, m, k + i) = sb_tc_bf16((word >> 8 & 1) != 0, (128 + (word & 0x7F)) & *part[i].a, exponent);
         }
         for (int n = 0; n < t->cols; n++) {
             const uint32_t word = next(d);
             for (int i = 0; i < 5; i++)
-                *b_at(t, k + i, n) =
-                    bf16_of(part[i].negative != ((word >> 8 & 1) != 0), (128 + (word & 0x7F)) & *part[i].b, b_exponent);
+                *b_at(t, k + i, n) = sb_tc_bf16(part[i].negative != ((word >> 8 & 1) != 0),
+                                                (128 + (word & 0x7F)) & *part[i].b, b_exponent);
         }
     }
     for (int m = 0; m < t->rows; m++) /* the product's last place is at 2^-149 or above it */
         *a_at(t, m, 15) = any_bf16(d, -72, -68);
     for (int n = 0; n < t->cols; n++)
-        *b_at(t, 15, n) = bf16_of(one_in(d, 2), 128, between(d, -70, -66));
+        *b_at(t, 15, n) = sb_tc_bf16(one_in(d, 2), 128, between(d, -70, -66));
     for (int i = 0; i < t->rows * t->cols; i++)
         t->c[i] = zero_of_any_sign(d);
 }
@@ -403,13 +392,13 @@ static void small_beside_large(struct draw *d, const struct sb_tc_tile *t, int n
     for (int m = 0; m < t->rows; m++)
         for (int k = 0; k < K; k++) {
             const uint32_t word = next(d), significand = few_bits ? 128 : 128 + (word & 0x7F);
-            *a_at(t, m, k) = bf16_of(!one_sign && (word >> 8 & 1) != 0, significand, s.row[m] - distance[k]);
+            *a_at(t, m, k) = sb_tc_bf16(!one_sign && (word >> 8 & 1) != 0, significand, s.row[m] - distance[k]);
         }
     for (int n = 0; n < t->cols; n++) {
         const bool column_sign = one_in(d, 2);
         for (int k = 0; k < K; k++) {
             const uint32_t word = next(d), significand = few_bits ? 128 + 32 * (word % 3) : 128 + (word & 0x7F);
-            *b_at(t, k, n) = bf16_of(one_sign ? column_sign : (word >> 8 & 1) != 0, significand, s.column[n]);
+            *b_at(t, k, n) = sb_tc_bf16(one_sign ? column_sign : (word >> 8 & 1) != 0, significand, s.column[n]);
         }
     }
     for (int m = 0; m < t->rows; m++)
@@ -440,12 +429,12 @@ static void full_sums(struct draw *d, const struct sb_tc_tile *t)
     for (int m = 0; m < t->rows; m++) {
         const bool negative = one_in(d, 2);
         for (int k = 0; k < K; k++)
-            *a_at(t, m, k) = bf16_of(negative, 255 - below(d, loose + 1), s.row[m]);
+            *a_at(t, m, k) = sb_tc_bf16(negative, 255 - below(d, loose + 1), s.row[m]);
     }
     for (int n = 0; n < t->cols; n++) {
         const bool negative = one_in(d, 2);
         for (int k = 0; k < K; k++)
-            *b_at(t, k, n) = bf16_of(negative, 255 - below(d, loose + 1), s.column[n]);
+            *b_at(t, k, n) = sb_tc_bf16(negative, 255 - below(d, loose + 1), s.column[n]);
     }
     for (int m = 0; m < t->rows; m++)
         for (int n = 0; n < t->cols; n++) {

@@ -3,6 +3,7 @@
 #ifndef SAMEBITS_GOLDEN_TC_VECTORS_H
 #define SAMEBITS_GOLDEN_TC_VECTORS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A class keeps its number: it is part of the seed. New ones go to the end. */
@@ -41,6 +42,10 @@ struct sb_tc_tile {
     uint16_t *b;    /* bf16 bits [16][cols] */
     uint32_t *c;    /* f32 bits [rows][cols] */
 };
+
+/* bf16 bits of significand * 2^(exponent - 7), significand 0..255, cut where bf16 has no such number; at most the
+ * largest finite one. */
+uint16_t sb_tc_bf16(bool negative, uint32_t significand, int exponent);
 
 /* Fills in tile `index` (below 2^48). Its bits depend on seed, cls, index, rows and cols alone. */
 void sb_tc_make_tile(uint64_t seed, enum sb_tc_class cls, uint64_t index, const struct sb_tc_tile *tile);

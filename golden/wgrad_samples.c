@@ -83,22 +83,27 @@ static void choose(const struct sb_case *c, const struct sb_segments *seg, struc
     }
 }
 
-bool sb_wgrad_samples(const struct sb_case *c, int index, struct sb_samples *s, struct sb_error *err)
+bool sb_wgrad_choose_samples(const struct sb_case *c, int64_t count, struct sb_samples *s, struct sb_error *err)
 {
     static const enum sb_dtype dtypes[] = {SB_F32, SB_BF16};
     const int64_t shape[3] = {sb_case_int(c, "E"), sb_case_int(c, "M"), sb_case_int(c, "N")};
     struct sb_segments seg;
-    if (sb_case_int(c, "sample") == 0)
-        return true;
     if (!sb_segments_make(c, &seg, err))
         return false;
-    sb_tensor_describe(&s->whole, c->op->outputs[index].name, dtypes[sb_case_int(c, "out_dtype")], 3, shape);
-    s->count = sb_case_int(c, "sample");
+    sb_tensor_describe(&s->whole, c->op->outputs[0].name, dtypes[sb_case_int(c, "out_dtype")], 3, shape);
+    s->count = count;
     s->block = malloc((size_t)s->count * sizeof *s->block);
     if (s->block == NULL) {
         *s = (struct sb_samples){0};
-        return sb_fail(err, SB_EXIT_NOTHING_RAN, "no memory for %" PRId64 " samples", sb_case_int(c, "sample"));
+        return sb_fail(err, SB_EXIT_NOTHING_RAN, "no memory for %" PRId64 " samples", count);
     }
     choose(c, &seg, s);
     return true;
+}
+
+bool sb_wgrad_samples(const struct sb_case *c, int index, struct sb_samples *s, struct sb_error *err)
+{
+    (void)index; /* dw is the only output */
+    const int64_t count = sb_case_int(c, "sample");
+    return count == 0 || sb_wgrad_choose_samples(c, count, s, err);
 }

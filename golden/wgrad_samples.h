@@ -12,5 +12,7 @@ enum { SB_WGRAD_SAMPLE_TILE = 64, SB_WGRAD_SAMPLE_LIMIT = 4096 };
 /* `sample` tiles of dw: the corners of chosen experts first (see wgrad_samples.c), then places drawn from the case's
  * seed. Nothing where sample=0. */
 bool sb_wgrad_samples(const struct sb_case *c, int index, struct sb_samples *s, struct sb_error *err);
+/* The same choice of `count` tiles, at least one, whatever the case samples. */
+bool sb_wgrad_choose_samples(const struct sb_case *c, int64_t count, struct sb_samples *s, struct sb_error *err);
 
 #endif

@@ -3,9 +3,9 @@
 #include "distribution.h"
 #include "gather.h"
 #include "samples.h"
+#include "wgrad_args.h"
 #include "wgrad_samples.h"
 #include "wgrad_segments.h"
-#include "../ref/wgrad_varlen_k_fast.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static const struct sb_param_spec params[] = {
     {"break", SB_PARAM_ENUM, "none", break_names, 0, 0, "how the call is made wrong, to be rejected"},
     {"repeat", SB_PARAM_INT, "1", NULL, 1, 1000, "how often an implementation runs the call: the same bits every time"},
     {"sample", SB_PARAM_INT, "0", NULL, 0, SB_WGRAD_SAMPLE_LIMIT,
-     "tiles of dw to hold an implementation to, where the whole is too large for a CPU; 0: the whole"},
+     "number of 64x64 tiles of dw that are compared, corners first, the rest drawn from the seed; 0: all of dw"},
     {NULL, SB_PARAM_INT, NULL, NULL, 0, 0, NULL},
 };
 
@@ -342,7 +342,7 @@ static void *address(const struct sb_case *c, bool output, int index, void *data
     return data == NULL ? NULL : (void *)((uintptr_t)data + (uintptr_t)misalign(c, output, index));
 }
 
-static struct sb_wgrad_args args_of(const struct sb_case *c, const struct sb_data *d)
+struct sb_wgrad_args sb_wgrad_args_of(const struct sb_case *c, const struct sb_data *d)
 {
     static const enum sb_dtype dtypes[] = {SB_F32, SB_BF16};
     const int64_t m = sb_case_int(c, "M"), n = sb_case_int(c, "N");
@@ -372,8 +372,7 @@ static bool compute_samples(const struct sb_wgrad_args *args, struct sb_data *d,
         (tiles != NULL || sb_fail(err, SB_EXIT_NOTHING_RAN, "no memory for %" PRId64 " samples", s->count)) &&
         sb_tensor_alloc(&d->out[0], "dw", layout.dtype, layout.rank, layout.shape, err);
     for (int64_t i = 0; ok && i < s->count; i++)
-        tiles[i] = (struct sb_wgrad_tile){s->block[i].plane, s->block[i].row, s->block[i].row_end, s->block[i].column,
-                                          s->block[i].column_end};
+        tiles[i] = sb_wgrad_tile_of(&s->block[i]);
     if (ok)
         d->status = sb_ref_wgrad_varlen_k_tiles(args, sb_wgrad_best_path(), tiles, s->count, d->out[0].data);
     free(tiles);
@@ -391,7 +390,7 @@ static bool compute_whole(const struct sb_case *c, const struct sb_wgrad_args *a
 
 static bool reference(const struct sb_case *c, struct sb_data *d, struct sb_error *err)
 {
-    const struct sb_wgrad_args args = args_of(c, d);
+    const struct sb_wgrad_args args = sb_wgrad_args_of(c, d);
     const int64_t shape[3] = {args.E, args.M, args.N};
     if (!sb_case_samples(c, 0, &d->samples[0], err) ||
         !(d->samples[0].count > 0 ? compute_samples(&args, d, err) : compute_whole(c, &args, shape, d, err)))

@@ -10,6 +10,7 @@
 #include "bench_wgrad.h"
 #include "json.h"
 #include "progress.h"
+#include "run_case.h"
 #include "select.h"
 #include "text.h"
 #include "verbs.h"
@@ -34,21 +35,25 @@ static const struct sb_option_table table = {
     .operand_count = 0,
     .options = options,
     .notes =
-        "Without --suite, --op or --case the implementation's own few cases are timed: wgrad_varlen_k alone can be so\n"
-        "far, on the CPU (ref). A MAC is one of the sum over segments of length * M * N, steps not filled up to 16.\n"
-        "  between     where the median lies in 95 of 100 measurements; of five samples, the smallest and the largest\n"
+        "Without --suite or --case the implementation's own few cases are timed, with --op those of that op:\n"
+        "wgrad_varlen_k alone can be so far, on the CPU (ref). A MAC is one of the sum over segments of length * M * "
+        "N, steps not filled up to 16.\n"
+        "  between     where the median lies in 95 of 100 measurements; five samples: the smallest and the largest, 94 "
+        "of 100\n"
         "  deviation   median distance of a sample from the median\n"
+        "  a thread    the rate over the number of threads: less than a core's, where a core runs two\n"
         "  processor   how much of their time the threads ran: below 100% others used the machine meanwhile\n"
         "  efficiency  against one thread, times the number of threads\n"
         "Two figures whose ranges overlap are not told apart: their ratio is 'not resolved'.\n"
         "\n"
-        "--json: op, impl, unit, yardstick, peak, seconds, min_samples, exit_status,\n"
+        "--json: version, commit, contract, contract_version, started, op, impl, unit, yardstick, peak, seconds, "
+        "min_samples, exit_status,\n"
         "machine {cpu, processors, cores (0: not known), host, compiler, openmp, load_before, flaw},\n"
         "cases [{case, reason, outcome, why, macs, compared, rows [{path, ceiling, threads, outcome, reason, part, "
         "macs,\n"
         "rate, efficiency, of_peak, to_yardstick}]}]. outcome is TIMED, WRONG or NOT RUN; rate is null unless TIMED, "
         "else\n"
-        "{samples, median, low, high, min, max, mad, per_core, processor}, in the unit but for the last; a ratio is "
+        "{samples, median, low, high, min, max, mad, per_thread, processor}, in the unit but for the last; a ratio is "
         "null\n"
         "or {value, low, high, resolved}; part: some tiles alone were computed.\n"
         "\n"
@@ -109,7 +114,7 @@ static bool default_cases(const struct sb_bench_impl *impl, const struct sb_opti
         if (!sb_case_parse(&c, &sb_op_table()->list, id, err))
             return false;
         snprintf(c.reason, sizeof c.reason, "%s", row->reason);
-        if (s->count < sb_option_int(o, "limit") && !sb_select_add(s, &c, err))
+        if ((!sb_option_given(o, "limit") || s->count < sb_option_int(o, "limit")) && !sb_select_add(s, &c, err))
             return false;
     }
     return true;
@@ -231,24 +236,62 @@ static int finish(const struct sb_bench_result *r, int count, struct sb_error *e
     return status;
 }
 
+/* Where the run is, for whoever waits. */
+struct telling {
+    const struct sb_bench_impl *impl;
+    struct sb_progress progress;
+    double told; /* sb_seconds() of the last line */
+    int done;
+    bool as_text;
+};
+
+static void on_opened(void *user, const struct sb_bench_result *r)
+{
+    struct telling *t = user;
+    sb_progress_clear(&t->progress);
+    if (t->as_text)
+        sb_bench_print_about(stdout, t->impl, r);
+    fflush(stdout);
+}
+
+/* On a terminal a line that renews itself, and one that stays of what takes long. Elsewhere a line for what takes long
+ * and each ten seconds: the number of cases done says nothing of one that takes minutes. */
+static void on_step(void *user, const char *what, bool takes_long)
+{
+    const double interval = 10;
+    struct telling *t = user;
+    if (takes_long || (!t->progress.terminal && sb_seconds() - t->told >= interval)) {
+        sb_progress_clear(&t->progress);
+        sb_print_line(stderr, "bench: %s", what);
+        fflush(stderr);
+        t->told = sb_seconds();
+    } else if (t->progress.terminal) {
+        sb_progress_step(&t->progress, t->done, what);
+    }
+}
+
 static bool time_cases(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan, const struct sb_selection *s,
                        bool as_text, struct sb_bench_result *r, struct sb_error *err)
 {
-    struct sb_progress progress;
+    struct telling t = {.impl = impl, .as_text = as_text, .told = sb_seconds()};
+    struct sb_bench_plan watched = *plan;
     bool ok = true;
+    watched.watch = (struct sb_bench_watch){on_opened, on_step, &t};
     if (as_text)
         sb_bench_print_head(stdout, impl, plan);
-    fflush(stdout);
-    sb_progress_open(&progress, stderr, "bench", s->count);
+    sb_progress_open(&t.progress, stderr, "bench", s->count);
     for (int i = 0; ok && i < s->count; i++) {
-        sb_progress_step(&progress, i, s->c[i].id);
-        ok = sb_bench_case(impl, plan, &s->c[i], &r[i], err);
-        sb_progress_clear(&progress);
+        t.done = i;
+        if (as_text)
+            sb_bench_print_call(stdout, &s->c[i]);
+        fflush(stdout);
+        ok = sb_bench_case(impl, &watched, &s->c[i], &r[i], err);
+        sb_progress_clear(&t.progress);
         if (ok && as_text)
-            sb_bench_print_case(stdout, impl, &r[i]);
+            sb_bench_print_rows(stdout, impl, &r[i]);
         fflush(stdout);
     }
-    sb_progress_close(&progress);
+    sb_progress_close(&t.progress);
     return ok;
 }
 

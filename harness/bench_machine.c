@@ -78,6 +78,11 @@ int sb_bench_use_threads(int threads)
 {
     int found = 1;
 #ifdef _OPENMP
+    static int before;
+    /* Or the threads of a wider region wait for the next one, running, beside what is timed. */
+    if (threads != before)
+        omp_pause_resource_all(omp_pause_soft);
+    before = threads;
     omp_set_dynamic(0);
     omp_set_max_active_levels(1);
     omp_set_num_threads(threads);

@@ -9,10 +9,6 @@
 #include "json.h"
 #include "text.h"
 
-#ifndef SAMEBITS_C_COMPILER
-#define SAMEBITS_C_COMPILER "unknown"
-#endif
-
 /* ---- the machine and the build ---------------------------------------------------------------------------------- */
 
 static const char *threads_text(const struct sb_bench_plan *plan, char *buf, size_t size)
@@ -26,14 +22,19 @@ static const char *threads_text(const struct sb_bench_plan *plan, char *buf, siz
 void sb_bench_print_head(FILE *f, const struct sb_bench_impl *impl, const struct sb_bench_plan *plan)
 {
     const double busy = 0.5;
-    char cpu[160], host[160], threads[128], cores[32] = "";
+    char cpu[160], threads[128], cores[32] = "";
+    struct sb_report build = {0};
+    const struct sb_op *op = sb_op_row_find(sb_op_table(), impl->op)->op;
     const int processors = sb_bench_processors(), known = sb_bench_cores();
     if (known > 0)
         snprintf(cores, sizeof cores, " on %d core%s", known, known == 1 ? "" : "s");
+    sb_build_info(&build, sb_op_table());
+    sb_print_line(f, "samebits %s, commit %s; contract %s %d", build.version, build.commit, op->contract,
+                  op->contract_version);
     sb_print_line(f, "%s; %d processor%s%s for this process; threads %s%s", sb_bench_cpu_name(cpu, sizeof cpu),
                   processors, processors == 1 ? "" : "s", cores, threads_text(plan, threads, sizeof threads),
                   sb_bench_has_openmp() ? "" : " (built without OpenMP)");
-    sb_print_line(f, "%s; %s", sb_host_text(host, sizeof host), SAMEBITS_C_COMPILER);
+    sb_print_line(f, "%s; %s", build.host, build.compiler);
     if (sb_bench_build_flaw() != NULL)
         fprintf(f, "%s: these figures say nothing about speed\n", sb_bench_build_flaw());
     if (sb_bench_load_before() > busy)
@@ -87,7 +88,7 @@ static const char row_format[] = "  %-9s %7s %9s  %-15s %9s %9s %8s  %-12s %9s %
 
 static void print_figures(FILE *f, const struct sb_bench_row *row)
 {
-    char threads[16], rate[32], spread[64], core[32], samples[16], efficiency[64], share[64], ratio[64], off[32],
+    char threads[16], rate[32], spread[64], each[32], samples[16], efficiency[64], share[64], ratio[64], off[32],
         ran[32];
     const struct sb_bench_figure *g = &row->rate;
     snprintf(threads, sizeof threads, "%d", row->threads);
@@ -95,7 +96,7 @@ static void print_figures(FILE *f, const struct sb_bench_row *row)
     snprintf(ran, sizeof ran, "%.0f%%", 100 * row->processor.median);
     snprintf(off, sizeof off, "%.1f%%", 100 * g->mad / g->median);
     fprintf(f, row_format, row->name, threads, number(g->median, rate, sizeof rate),
-            between(g->low, g->high, spread, sizeof spread), off, number(g->median / row->threads, core, sizeof core),
+            between(g->low, g->high, spread, sizeof spread), off, number(g->median / row->threads, each, sizeof each),
             percent(&row->of_ceiling, share, sizeof share), times(&row->to_yardstick, ratio, sizeof ratio), ran,
             samples, percent(&row->efficiency, efficiency, sizeof efficiency));
 }
@@ -121,24 +122,34 @@ static void print_parts(FILE *f, const struct sb_bench_result *r)
         }
 }
 
-void sb_bench_print_case(FILE *f, const struct sb_bench_impl *impl, const struct sb_bench_result *r)
+void sb_bench_print_call(FILE *f, const struct sb_case *c)
+{
+    fprintf(f, "\n");
+    sb_print_line(f, "%s", c->id);
+    if (c->reason[0] != '\0')
+        sb_print_line(f, "  %s", c->reason);
+}
+
+void sb_bench_print_about(FILE *f, const struct sb_bench_impl *impl, const struct sb_bench_result *r)
+{
+    fprintf(f, "  %.3g %.*s; compared after every run: %s\n", (double)r->about.work / impl->unit_work,
+            (int)strcspn(impl->unit, "/"), impl->unit, r->about.compared);
+}
+
+void sb_bench_print_rows(FILE *f, const struct sb_bench_impl *impl, const struct sb_bench_result *r)
 {
     char to[32];
-    fprintf(f, "\n");
-    sb_print_line(f, "%s", r->c->id);
-    if (r->reason[0] != '\0')
-        sb_print_line(f, "  %s", r->reason);
     if (r->why[0] != '\0') {
         sb_print_line(f, "  %s: %s", sb_bench_outcome_name(r->outcome), r->why);
-    } else if (r->outcome != SB_BENCH_NOT_RUN) {
-        fprintf(f, "  %.3g %.*s; compared after every run: %s\n", (double)r->about.work / impl->unit_work,
-                (int)strcspn(impl->unit, "/"), impl->unit, r->about.compared);
+        return;
+    }
+    if (r->outcome != SB_BENCH_NOT_RUN) {
         print_parts(f, r);
         snprintf(to, sizeof to, "to %s", impl->paths[0]);
-        fprintf(f, row_format, "path", "threads", impl->unit, "between", "deviation", "a core",
+        fprintf(f, row_format, "path", "threads", impl->unit, "between", "deviation", "a thread",
                 impl->ceiling != NULL ? "of peak" : "", to, "processor", "samples", "efficiency");
     }
-    for (int i = 0; r->why[0] == '\0' && i < r->rows; i++)
+    for (int i = 0; i < r->rows; i++)
         print_row(f, &r->row[i]);
 }
 
@@ -158,7 +169,7 @@ static json_t *figure_json(const struct sb_bench_row *row)
     if (row->outcome != SB_BENCH_TIMED)
         return json_null();
     return json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "samples", g->samples, "median", g->median, "low",
-                     g->low, "high", g->high, "min", g->min, "max", g->max, "mad", g->mad, "per_core",
+                     g->low, "high", g->high, "min", g->min, "max", g->max, "mad", g->mad, "per_thread",
                      g->median / row->threads, "processor", row->processor.median);
 }
 
@@ -182,24 +193,29 @@ static json_t *case_json(const struct sb_bench_result *r)
                      "compared", r->about.compared, "rows", rows);
 }
 
-static json_t *machine_json(void)
+static json_t *machine_json(const struct sb_report *build)
 {
-    char cpu[160], host[160];
+    char cpu[160];
     return json_pack("{s:o, s:i, s:i, s:o, s:s, s:b, s:f, s:o}", "cpu",
                      sb_json_text(sb_bench_cpu_name(cpu, sizeof cpu)), "processors", sb_bench_processors(), "cores",
-                     sb_bench_cores(), "host", sb_json_text(sb_host_text(host, sizeof host)), "compiler",
-                     SAMEBITS_C_COMPILER, "openmp", (int)sb_bench_has_openmp(), "load_before", sb_bench_load_before(),
-                     "flaw", sb_bench_build_flaw() != NULL ? json_string(sb_bench_build_flaw()) : json_null());
+                     sb_bench_cores(), "host", sb_json_text(build->host), "compiler", build->compiler, "openmp",
+                     (int)sb_bench_has_openmp(), "load_before", sb_bench_load_before(), "flaw",
+                     sb_bench_build_flaw() != NULL ? json_string(sb_bench_build_flaw()) : json_null());
 }
 
 json_t *sb_bench_json(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan,
                       const struct sb_bench_result *r, int count)
 {
     json_t *cases = json_array();
+    struct sb_report build = {0};
+    const struct sb_op *op = sb_op_row_find(sb_op_table(), impl->op)->op;
+    sb_build_info(&build, sb_op_table());
     for (int i = 0; i < count; i++)
         json_array_append_new(cases, case_json(&r[i]));
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:i, s:o, s:i, s:o}", "op", impl->op, "impl", impl->impl, "unit",
+    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:i, s:o, s:i, s:o}", "version",
+                     build.version, "commit", build.commit, "contract", op->contract, "contract_version",
+                     op->contract_version, "started", build.started, "op", impl->op, "impl", impl->impl, "unit",
                      impl->unit, "yardstick", impl->paths[0], "peak", impl->ceiling != NULL ? sb_fma_peak_kind() : "",
-                     "seconds", plan->seconds, "min_samples", plan->min_samples, "machine", machine_json(),
+                     "seconds", plan->seconds, "min_samples", plan->min_samples, "machine", machine_json(&build),
                      "exit_status", sb_bench_status(r, count), "cases", cases);
 }

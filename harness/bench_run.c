@@ -1,6 +1,7 @@
 /* bench_run.c - the subjects of one case in turns, each run checked, and the ratios between them. */
 #include "bench_run.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,18 @@ const char *sb_bench_outcome_name(enum sb_bench_outcome outcome)
 {
     static const char *const names[] = {"TIMED", "WRONG", "NOT RUN"};
     return names[outcome];
+}
+
+void sb_bench_tell(const struct sb_bench_watch *watch, bool takes_long, const char *format, ...)
+{
+    char what[400];
+    va_list arguments;
+    if (watch->step == NULL)
+        return;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    watch->step(watch->user, what, takes_long);
 }
 
 /* ---- one measurement -------------------------------------------------------------------------------------------- */
@@ -87,13 +100,25 @@ static struct measurement *next(struct measurement *m, int count, const struct s
     return last;
 }
 
+static void tell_run(const struct sb_bench_watch *watch, const struct measurement *m, const char *which)
+{
+    sb_bench_tell(watch, false, "%s on %d thread%s, %s", m->row->name, m->subject.threads,
+                  m->subject.threads == 1 ? "" : "s", which);
+}
+
 static void measure(struct measurement *m, int count, const struct sb_bench_plan *plan, double unit_work)
 {
     double warm_up, ran;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        tell_run(&plan->watch, &m[i], "warm-up");
         run_once(&m[i], poisons[1], &warm_up, &ran);
-    for (struct measurement *one; (one = next(m, count, plan)) != NULL;)
+    }
+    for (struct measurement *one; (one = next(m, count, plan)) != NULL;) {
+        char run[32];
+        snprintf(run, sizeof run, "run %d", one->count + 1);
+        tell_run(&plan->watch, one, run);
         sample_once(one, unit_work);
+    }
     for (int i = 0; i < count; i++)
         if (m[i].row->outcome == SB_BENCH_TIMED) {
             m[i].row->rate = sb_bench_figure_of(m[i].sample, m[i].count);
@@ -237,6 +262,21 @@ static bool time_opened(const struct sb_bench_impl *impl, const struct sb_bench_
     return ok;
 }
 
+/* False with why: it cannot be opened, or wrong bytes showed. */
+static bool open_case(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan, void **opened,
+                      struct sb_bench_result *r, struct sb_error *why)
+{
+    *opened = impl->open(impl, plan, r->c, &r->about, why);
+    if (*opened == NULL)
+        return false;
+    if (plan->watch.opened != NULL)
+        plan->watch.opened(plan->watch.user, r);
+    if (impl->expect == NULL || impl->expect(*opened, &plan->watch, why))
+        return true;
+    impl->close(*opened);
+    return false;
+}
+
 bool sb_bench_case(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan, const struct sb_case *c,
                    struct sb_bench_result *r, struct sb_error *err)
 {
@@ -252,8 +292,9 @@ bool sb_bench_case(const struct sb_bench_impl *impl, const struct sb_bench_plan 
         return true;
     }
     sb_bench_use_threads(sb_bench_processors());
-    void *opened = impl->open(impl, c, &r->about, &why);
-    if (opened == NULL) {
+    void *opened = NULL;
+    sb_bench_tell(&plan->watch, false, "making the inputs");
+    if (!open_case(impl, plan, &opened, r, &why)) {
         r->outcome = why.exit == SB_EXIT_MISMATCH ? SB_BENCH_WRONG : SB_BENCH_NOT_RUN;
         snprintf(r->why, sizeof r->why, "%s", why.text);
         return why.exit != SB_EXIT_BAD_INPUT || sb_fail(err, why.exit, "%s: %.700s", c->id, why.text);

@@ -35,6 +35,20 @@ struct sb_bench_about {
     char compared[200]; /* one line: which bytes are compared with what */
 };
 
+struct sb_bench_plan;
+struct sb_bench_result;
+
+/* Who is told how far it is. All of it may be NULL. */
+struct sb_bench_watch {
+    /* The inputs are there; the work and what is compared are known, nothing is computed yet. */
+    void (*opened)(void *user, const struct sb_bench_result *result);
+    /* What is done next; `takes_long`: seconds at least, so whoever waits should know at once. */
+    void (*step)(void *user, const char *what, bool takes_long);
+    void *user;
+};
+void sb_bench_tell(const struct sb_bench_watch *watch, bool takes_long, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* One implementation of one op. Its paths are ways to the same bytes: kernels, instruction sets. */
 struct sb_bench_impl {
     const char *op, *impl, *summary;
@@ -47,10 +61,13 @@ struct sb_bench_impl {
 
     /* Why this path cannot run here, or NULL if it can. */
     const char *(*cannot)(const struct sb_bench_impl *impl, int path);
-    /* Inputs and expected outputs. NULL with err: SB_EXIT_NOTHING_RAN where there is nothing to time in this call,
-     * SB_EXIT_MISMATCH where wrong bytes showed already. */
-    void *(*open)(const struct sb_bench_impl *impl, const struct sb_case *c, struct sb_bench_about *about,
-                  struct sb_error *err);
+    /* Inputs, and what there is to say. NULL with err: SB_EXIT_NOTHING_RAN where there is nothing to time in this call.
+     */
+    void *(*open)(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan, const struct sb_case *c,
+                  struct sb_bench_about *about, struct sb_error *err);
+    /* Expected outputs, once before the first subject. False with err: SB_EXIT_MISMATCH where wrong bytes showed
+     * already. NULL: open made them. */
+    bool (*expect)(void *opened, const struct sb_bench_watch *watch, struct sb_error *err);
     /* `subject` lives as long as the opened case. threads is 1 where the implementation is not threaded. */
     bool (*subject)(void *opened, int path, int threads, struct sb_bench_subject *subject, struct sb_error *err);
     void (*close)(void *opened);
@@ -100,6 +117,7 @@ struct sb_bench_plan {
     int thread_counts;
     double seconds;  /* spent on each measurement, at least */
     int min_samples; /* of each, at least: 1..SB_BENCH_MAX_SAMPLES */
+    struct sb_bench_watch watch;
 };
 
 /* Times one case by the plan. False with err where it could not be tried at all (memory); wrong bytes and paths that do

@@ -10,7 +10,8 @@ enum { SB_BENCH_MAX_SAMPLES = 1000 };
 struct sb_bench_figure {
     int samples;
     double median;
-    double low, high; /* the median lies between them in 95 of 100 measurements, whatever the samples' distribution */
+    double low, high; /* the median lies between them in 95 of 100 measurements (five samples: 94), whatever the
+                       * samples' distribution */
     double min, max;
     double mad; /* median distance of a sample from the median */
 };

@@ -1,6 +1,6 @@
 /* bench_wgrad.c - the CPU reference of wgrad_varlen_k: what one run is, and which bytes it must give.
  *
- * The vector paths compute the whole call. The plain model is twenty times slower, so it computes some tiles of it, the
+ * The vector paths compute the whole call. The plain model is many times slower, so it computes some tiles of it, the
  * same ones once on each thread. Multiply-adds are those of the segments as they are, steps not filled up to 16. */
 #include "bench_wgrad.h"
 
@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../golden/philox.h"
+#include "../golden/samples.h"
+#include "../golden/wgrad_args.h"
+#include "../golden/wgrad_samples.h"
 #include "compare.h"
 #include "fma_peak.h"
 #include "run_case.h"
 
-/* TILE: the piece in which the plain model works anyway. */
-enum { TILE = 32, MAX_TILES = 4096, STREAM_TILES = 77, ALIGNMENT = 64 };
+enum { MAX_TILES = SB_WGRAD_SAMPLE_LIMIT, ALIGNMENT = 64 };
 enum {
     PART_WORK = 12 << 20,  /* multiply-adds of a timed sample of tiles: some 40 ms of the plain model */
     CHECK_WORK = 1 << 30,  /* of the tiles compared where the call is too large: some seconds */
@@ -26,7 +27,7 @@ static const struct sb_bench_default cases[] = {
     {"M=512,N=512,E=8,counts=equal,tokens=4096", "equal segments of 512: the same work everywhere"},
     {"M=512,N=512,E=8,counts=skewed,tokens=4096", "skewed segments: long ones must not keep one core alone at the end"},
     {"M=256,N=256,E=8,counts=equal,tokens=1024,dist=wide",
-     "every exponent: nearly every step needs the slow way, so the case is small"},
+     "every exponent: the steps go by vectors of f64, slower than the common ones"},
     {NULL, NULL},
 };
 static const char *const paths[] = {"plain", "avx2", "avx512", NULL}; /* in the order of enum sb_wgrad_path */
@@ -46,12 +47,13 @@ struct wgrad {
     const struct sb_bench_wgrad_calls *calls;
     struct sb_data data;
     struct sb_wgrad_args args;
-    uint64_t seed;
     int64_t work;
-    struct sb_tensor expected; /* [E, M, N]; no data where only tiles are known */
-    struct sb_tensor dw;       /* of the whole calls; each is poisoned and compared before the next */
+    enum sb_wgrad_path fastest; /* of those that run; plain where no vector path is timed */
+    int checked;                /* tiles that the plain model computes of a call too large for it */
+    struct sb_tensor expected;  /* [E, M, N]; no data where only tiles are known */
+    struct sb_tensor dw;        /* of the whole calls; each is poisoned and compared before the next */
+    struct sb_samples samples;  /* some of dw's tiles, and the same as calls name them */
     struct sb_wgrad_tile *tile;
-    int tiles;
     struct timed *timed;
 };
 
@@ -82,39 +84,12 @@ static void close_wgrad(void *opened)
     sb_data_free(&w->data);
     free(w->expected.data);
     free(w->dw.data);
+    sb_samples_free(&w->samples);
     free(w->tile);
     free(w);
 }
 
 /* ---- the call --------------------------------------------------------------------------------------------------- */
-
-static const struct sb_tensor *input(const struct sb_case *c, const struct sb_data *d, const char *name)
-{
-    for (int i = 0; c->op->inputs[i].name != NULL; i++)
-        if (strcmp(c->op->inputs[i].name, name) == 0)
-            return &d->in[i];
-    abort();
-}
-
-static struct sb_wgrad_args args_of(const struct sb_case *c, const struct sb_data *d)
-{
-    const struct sb_tensor *dy = input(c, d, "dy"), *x = input(c, d, "x");
-    return (struct sb_wgrad_args){
-        .dy = dy->data,
-        .x = x->data,
-        .cu_seqlens = input(c, d, "cu_seqlens")->data,
-        .x_gather_idx = input(c, d, "x_gather_idx")->data,
-        .main_grad = input(c, d, "main_grad")->data,
-        .T = dy->shape[0],
-        .Tx = x->shape[0],
-        .M = dy->shape[1],
-        .N = x->shape[1],
-        .E = sb_case_int(c, "E"),
-        .ld_dy = dy->row_stride != 0 ? dy->row_stride : dy->shape[1],
-        .ld_x = x->row_stride != 0 ? x->row_stride : x->shape[1],
-        .out_dtype = strcmp(sb_case_text(c, "out_dtype"), "bf16") == 0 ? SB_BF16 : SB_F32,
-    };
-}
 
 /* A call that is refused, or that adds nothing, cannot be timed. */
 static bool worth_timing(const struct sb_case *c, struct wgrad *w, struct sb_error *err)
@@ -143,33 +118,15 @@ static int64_t tile_outputs(const struct sb_wgrad_tile *t)
     return (t->m1 - t->m0) * (t->n1 - t->n0);
 }
 
-static int64_t longest_segment(const struct sb_wgrad_args *a)
-{
-    int64_t longest = 0;
-    for (int64_t e = 1; e < a->E; e++)
-        if (a->cu_seqlens[e + 1] - a->cu_seqlens[e] > a->cu_seqlens[longest + 1] - a->cu_seqlens[longest])
-            longest = e;
-    return longest;
-}
-
-static struct sb_wgrad_tile draw_tile(const struct wgrad *w, int i)
-{
-    const struct sb_wgrad_args *a = &w->args;
-    const struct sb_rng rng = {w->seed, STREAM_TILES};
-    const uint64_t at = 3 * (uint64_t)i;
-    /* One tile of the longest segment in any case: the others may be empty. */
-    const int64_t e = i == 0 ? longest_segment(a) : (int64_t)sb_rng_below(&rng, at, (uint64_t)a->E);
-    const int64_t m0 = TILE * (int64_t)sb_rng_below(&rng, at + 1, (uint64_t)sb_cdiv(a->M, TILE));
-    const int64_t n0 = TILE * (int64_t)sb_rng_below(&rng, at + 2, (uint64_t)sb_cdiv(a->N, TILE));
-    return (struct sb_wgrad_tile){e, m0, m0 + TILE < a->M ? m0 + TILE : a->M, n0, n0 + TILE < a->N ? n0 + TILE : a->N};
-}
-
-/* The first tiles drawn, until they make up so much work. Returns how many. */
+/* The first tiles, until they make up so much work or have as many outputs as dw. Returns how many. */
 static int tiles_of_work(const struct wgrad *w, int64_t work)
 {
     int count = 0;
-    for (int64_t done = 0; done < work && count < w->tiles; count++)
+    int64_t left = sb_tensor_count(&w->samples.whole);
+    for (int64_t done = 0; done < work && left > 0 && count < w->samples.count; count++) {
         done += tile_length(w, &w->tile[count]) * tile_outputs(&w->tile[count]);
+        left -= tile_outputs(&w->tile[count]);
+    }
     return count;
 }
 
@@ -189,26 +146,24 @@ static int64_t outputs_of_tiles(const struct wgrad *w, int tiles)
     return outputs;
 }
 
-static bool draw_tiles(struct wgrad *w, struct sb_error *err)
+static bool draw_tiles(const struct sb_case *c, struct wgrad *w, struct sb_error *err)
 {
     w->tile = calloc(MAX_TILES, sizeof *w->tile);
     if (w->tile == NULL)
         return sb_fail(err, SB_EXIT_NOTHING_RAN, "no memory for a choice of tiles");
-    for (w->tiles = 0; w->tiles < MAX_TILES; w->tiles++)
-        w->tile[w->tiles] = draw_tile(w, w->tiles);
+    if (!sb_wgrad_choose_samples(c, MAX_TILES, &w->samples, err))
+        return false;
+    for (int64_t i = 0; i < w->samples.count; i++)
+        w->tile[i] = sb_wgrad_tile_of(&w->samples.block[i]);
     return true;
 }
 
-/* The tiles' outputs out of a whole dw. */
-static void copy_tiles(const struct wgrad *w, const struct sb_tensor *dw, int tiles, char *out)
+/* The first tiles' outputs out of a whole dw. */
+static void copy_tiles(const struct wgrad *w, int tiles, const struct sb_tensor *dw, void *out)
 {
-    const size_t element = sb_dtype_size(dw->dtype);
-    for (int i = 0; i < tiles; i++) {
-        const struct sb_wgrad_tile *t = &w->tile[i];
-        const size_t row = (size_t)(t->n1 - t->n0) * element;
-        for (int64_t m = t->m0; m < t->m1; m++, out += row)
-            memcpy(out, (const char *)dw->data + (size_t)((t->e * w->args.M + m) * w->args.N + t->n0) * element, row);
-    }
+    struct sb_samples some = w->samples;
+    some.count = tiles;
+    sb_samples_gather(&some, dw->data, out);
 }
 
 /* ---- what is expected ------------------------------------------------------------------------------------------- */
@@ -233,54 +188,79 @@ static bool accepted(struct sb_status status, struct sb_error *err)
 }
 
 /* The fastest path's whole output, after the plain model has confirmed some of its tiles. */
-static bool expect_by_sample(struct wgrad *w, enum sb_wgrad_path fastest, int tiles, struct sb_error *err)
+static bool expect_by_sample(struct wgrad *w, const struct sb_bench_watch *watch, struct sb_error *err)
 {
     struct sb_tensor expected = {0}, actual = {0};
-    const int64_t outputs = outputs_of_tiles(w, tiles);
+    const int64_t outputs = outputs_of_tiles(w, w->checked);
     bool ok = set_up(&expected, "sampled tiles of dw", w->args.out_dtype, 1, &outputs, err) &&
-              set_up(&actual, expected.name, expected.dtype, 1, &outputs, err) &&
-              accepted(sb_ref_wgrad_varlen_k_tiles(&w->args, SB_WGRAD_PLAIN, w->tile, tiles, expected.data), err) &&
-              accepted(w->calls->whole(&w->args, fastest, w->expected.data), err);
+              set_up(&actual, expected.name, expected.dtype, 1, &outputs, err);
     if (ok) {
-        copy_tiles(w, &w->expected, tiles, actual.data);
+        sb_bench_tell(watch, true, "the plain reference computes %d sampled tiles", w->checked);
+        ok = accepted(sb_ref_wgrad_varlen_k_tiles(&w->args, SB_WGRAD_PLAIN, w->tile, w->checked, expected.data), err);
+    }
+    if (ok) {
+        sb_bench_tell(watch, true, "%s computes the whole call: %.3g GMAC a run, some ten seconds a core for 100",
+                      paths[w->fastest], (double)w->work * 1e-9);
+        ok = accepted(w->calls->whole(&w->args, w->fastest, w->expected.data), err);
+    }
+    if (ok) {
+        copy_tiles(w, w->checked, &w->expected, actual.data);
         ok = compare(&expected, &actual, SB_NO_POISON, err) ||
-             sb_fail_context(err, "%s against the plain reference", paths[fastest]);
+             sb_fail_context(err, "%s against the plain reference", paths[w->fastest]);
     }
     free(expected.data);
     free(actual.data);
     return ok;
 }
 
-static bool expect(struct wgrad *w, struct sb_bench_about *about, struct sb_error *err)
+/* No vector path is wanted: its whole output would be computed for nothing. */
+static bool tiles_alone(const struct wgrad *w)
 {
+    return w->work > w->calls->whole_limit && w->fastest == SB_WGRAD_PLAIN;
+}
+
+static bool expect_wgrad(void *opened, const struct sb_bench_watch *watch, struct sb_error *err)
+{
+    struct wgrad *w = opened;
     const int64_t shape[3] = {w->args.E, w->args.M, w->args.N};
-    enum sb_wgrad_path fastest = SB_WGRAD_PLAIN;
-    for (int path = 0; path < SB_WGRAD_PATHS; path++)
-        if (w->calls->runs((enum sb_wgrad_path)path))
-            fastest = (enum sb_wgrad_path)path;
-    const bool whole = w->work <= w->calls->whole_limit;
-    const int tiles = tiles_of_work(w, CHECK_WORK);
-    if (!whole && fastest == SB_WGRAD_PLAIN) {
-        snprintf(about->compared, sizeof about->compared, "the sampled tiles with the plain reference");
+    if (tiles_alone(w))
         return true;
-    }
     if (!set_up(&w->expected, "dw", w->args.out_dtype, 3, shape, err) ||
         !set_up(&w->dw, "dw", w->args.out_dtype, 3, shape, err))
         return false;
-    if (!whole) {
-        snprintf(about->compared, sizeof about->compared,
-                 "%d sampled tiles (%" PRId64 " of %" PRId64
-                 " outputs) with the plain reference, all others with the first output of %s",
-                 tiles, outputs_of_tiles(w, tiles), sb_tensor_count(&w->dw), paths[fastest]);
-        return expect_by_sample(w, fastest, tiles, err);
-    }
-    snprintf(about->compared, sizeof about->compared, "all %" PRId64 " outputs with the plain reference",
-             sb_tensor_count(&w->dw));
+    if (w->work > w->calls->whole_limit)
+        return expect_by_sample(w, watch, err);
+    sb_bench_tell(watch, false, "the plain reference computes all outputs");
     return accepted(sb_ref_wgrad_varlen_k(&w->args, w->expected.data), err);
 }
 
-static void *open_wgrad(const struct sb_bench_impl *impl, const struct sb_case *c, struct sb_bench_about *about,
-                        struct sb_error *err)
+/* What to compare with what, before any of it is computed. */
+static void choose_expected(struct wgrad *w, const struct sb_bench_plan *plan, struct sb_bench_about *about)
+{
+    const size_t size = sizeof about->compared;
+    const int64_t all = sb_tensor_count(&w->samples.whole);
+    bool vector = false;
+    w->fastest = SB_WGRAD_PLAIN;
+    for (int path = 1; path < SB_WGRAD_PATHS; path++) {
+        const bool runs = w->calls->runs((enum sb_wgrad_path)path);
+        vector = vector || (runs && plan->path[path]);
+        w->fastest = runs ? (enum sb_wgrad_path)path : w->fastest;
+    }
+    w->fastest = vector ? w->fastest : SB_WGRAD_PLAIN;
+    w->checked = tiles_of_work(w, CHECK_WORK);
+    if (tiles_alone(w))
+        snprintf(about->compared, size, "the sampled tiles with the plain reference");
+    else if (w->work > w->calls->whole_limit)
+        snprintf(about->compared, size,
+                 "%d sampled tiles (%" PRId64 " of %" PRId64
+                 " outputs) with the plain reference, all others with the first output of %s",
+                 w->checked, outputs_of_tiles(w, w->checked), all, paths[w->fastest]);
+    else
+        snprintf(about->compared, size, "all %" PRId64 " outputs with the plain reference", all);
+}
+
+static void *open_wgrad(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan, const struct sb_case *c,
+                        struct sb_bench_about *about, struct sb_error *err)
 {
     struct wgrad *w = calloc(1, sizeof *w);
     if (w == NULL) {
@@ -288,15 +268,16 @@ static void *open_wgrad(const struct sb_bench_impl *impl, const struct sb_case *
         return NULL;
     }
     w->calls = impl->calls;
-    w->seed = c->seed;
     bool ok = c->op->generate(c, &w->data, err);
     if (ok) {
-        w->args = args_of(c, &w->data);
-        ok = worth_timing(c, w, err) && draw_tiles(w, err) && expect(w, about, err);
+        w->args = sb_wgrad_args_of(c, &w->data);
+        ok = worth_timing(c, w, err) && draw_tiles(c, w, err);
     }
     about->work = w->work;
-    if (ok)
+    if (ok) {
+        choose_expected(w, plan, about);
         return w;
+    }
     close_wgrad(w);
     return NULL;
 }
@@ -353,7 +334,7 @@ static bool prepare_tiles(struct timed *t, int threads, struct sb_error *err)
         !set_up(&t->out, "sampled tiles of dw", w->args.out_dtype, 1, &outputs, err))
         return false;
     if (w->expected.data != NULL)
-        copy_tiles(w, &w->expected, t->tiles, t->expected.data);
+        copy_tiles(w, t->tiles, &w->expected, t->expected.data);
     else if (!accepted(sb_ref_wgrad_varlen_k_tiles(&w->args, SB_WGRAD_PLAIN, t->tile, t->tiles, t->expected.data), err))
         return false;
     for (int i = 1; i < threads; i++)
@@ -427,6 +408,7 @@ const struct sb_bench_impl sb_bench_wgrad_varlen_k_ref = {
     .calls = &reference_calls,
     .cannot = cannot,
     .open = open_wgrad,
+    .expect = expect_wgrad,
     .subject = subject_wgrad,
     .close = close_wgrad,
     .ceiling = "fma peak",

@@ -25,10 +25,12 @@ static const struct sb_option_table table = {
     .options = options,
     .notes =
         "GOLDEN comes first. The candidate needs the datasets under /outputs only, with the golden's names, types and\n"
-        "shapes (of a sampled output: whole, or the same tiles); it may be written by h5py. Exit status: 0 the same "
-        "bits; 1 a difference: other bits, another type or\n"
-        "shape, an output missing or one too many; 2 a file that cannot be read; 3 nothing to compare: the golden\n"
-        "holds a rejected call, which has no outputs, or outputs without an element, and so does the candidate.",
+        "shapes (of a sampled output: whole, or the same tiles; a table /samples/NAME beside tiles has to be the\n"
+        "golden's); it may be written by h5py. Exit status: 0 the same bits; 1 a difference: other bits, other tiles,\n"
+        "another type or shape, an output missing or one too many; 2 a file that cannot be read; 3 nothing to "
+        "compare:\n"
+        "the golden holds a rejected call, which has no outputs, or outputs without an element, and so does the\n"
+        "candidate.",
 };
 
 static void describe(struct sb_result *r, const struct sb_case *c, const char *candidate)
@@ -56,18 +58,24 @@ static bool print_json(const struct sb_result *r, struct sb_error *err)
                          err);
 }
 
-/* A candidate's file has no status: only its outputs are judged. */
+/* A candidate's file has no status: only its outputs are judged. `places`: of each, where its blocks are. */
 static void judge(const struct sb_case *c, const struct sb_data *golden, const struct sb_tensor *out,
-                  const struct sb_candidate_faults *faults, struct sb_result *r)
+                  const enum sb_places *places, const struct sb_candidate_faults *faults, struct sb_result *r)
 {
     bool equal = faults->text[0] == '\0', complete = true;
     for (int i = 0; i < sb_op_output_count(c->op); i++)
-        if (faults->type[i][0] != '\0') {
+        if (places[i] == SB_PLACES_OTHER) {
+            sb_append_line(r->detail, sizeof r->detail,
+                           "samples/%s of the candidate is not the case's table: its blocks are of other places",
+                           c->op->outputs[i].name);
+            equal = complete = false;
+        } else if (faults->type[i][0] != '\0') {
             sb_append_line(r->detail, sizeof r->detail, "%s: expected %s, got %s", c->op->outputs[i].name,
                            sb_dtype_name(golden->out[i].dtype), faults->type[i]);
             equal = complete = false;
         } else {
-            equal = sb_judge_output(c, golden, i, &out[i], SB_NO_POISON, &complete, r) && equal;
+            equal = sb_judge_output(c, golden, i, &out[i], places[i] == SB_PLACES_SAME, SB_NO_POISON, &complete, r) &&
+                    equal;
         }
     if (faults->text[0] != '\0')
         sb_append_line(r->detail, sizeof r->detail, "%s", faults->text);
@@ -88,13 +96,17 @@ static int compare(const struct sb_options *o, const struct sb_case *c, const st
                    const struct sb_tensor *out, const struct sb_candidate_faults *faults, struct sb_error *err)
 {
     struct sb_result r = {0};
+    enum sb_places places[SB_MAX_TENSORS];
     if (golden->status.code != SB_OK) {
         sb_fail(err, SB_EXIT_NOTHING_RAN, "%s holds a rejected call (%s): there are no outputs to compare",
                 o->operand[0], sb_code_name((enum sb_code)golden->status.code));
         return SB_EXIT_NOTHING_RAN;
     }
+    for (int i = 0; i < sb_op_output_count(c->op); i++)
+        if (!sb_store_read_places(o->operand[1], &golden->samples[i], &out[i], &places[i], err))
+            return (int)err->exit;
     describe(&r, c, o->operand[1]);
-    judge(c, golden, out, faults, &r);
+    judge(c, golden, out, places, faults, &r);
     if (r.outcome == SB_PASS && output_elements(c, golden) == 0) {
         sb_fail(err, SB_EXIT_NOTHING_RAN, "the outputs that %s holds have no element: there is nothing to compare",
                 o->operand[0]);

@@ -138,10 +138,10 @@ static bool same_layout(const struct sb_tensor *a, const struct sb_tensor *b)
 
 /* What is to be compared of `out`: where samples of it are expected and it is the whole output, those alone, in memory
  * that the caller frees. Blocks that are packed already stay. */
-static bool take_samples(const struct sb_samples *s, const struct sb_tensor *out, struct sb_tensor *taken)
+static bool take_samples(const struct sb_samples *s, const struct sb_tensor *out, bool packed, struct sb_tensor *taken)
 {
     *taken = *out;
-    if (s->count == 0 || out->data == NULL || !same_layout(out, &s->whole))
+    if (packed || s->count == 0 || out->data == NULL || !same_layout(out, &s->whole))
         return true;
     *taken = sb_samples_layout(s);
     taken->data = malloc(sb_tensor_logical_bytes(taken) + 1);
@@ -151,14 +151,14 @@ static bool take_samples(const struct sb_samples *s, const struct sb_tensor *out
 }
 
 bool sb_judge_output(const struct sb_case *c, const struct sb_data *expected, int i, const struct sb_tensor *out,
-                     int poison, bool *complete, struct sb_result *result)
+                     bool packed, int poison, bool *complete, struct sb_result *result)
 {
     const struct sb_samples *samples = &expected->samples[i];
     struct sb_compare_hints hints = hints_of(c, expected, poison);
     struct sb_tensor want = expected->out[i], have;
     want.name = c->op->outputs[i].name;
     hints.samples = samples->count > 0 ? samples : NULL;
-    if (!take_samples(samples, out, &have)) {
+    if (!take_samples(samples, out, packed, &have)) {
         *complete = false;
         sb_append_line(result->detail, sizeof result->detail, "not enough host memory for the samples of %s",
                        want.name);
@@ -178,7 +178,7 @@ bool sb_judge_output(const struct sb_case *c, const struct sb_data *expected, in
     return same;
 }
 
-void sb_judge_outputs(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
+void sb_judge_outputs(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out, bool packed,
                       const struct sb_status *status, int poison, struct sb_result *result)
 {
     const bool rejected = expected->status.code != SB_OK;
@@ -192,7 +192,7 @@ void sb_judge_outputs(const struct sb_case *c, const struct sb_data *expected, c
                 outputs_equal = judge_untouched(&out[i], poison, result) && outputs_equal;
             continue;
         }
-        outputs_equal = sb_judge_output(c, expected, i, &out[i], poison, &complete, result) && outputs_equal;
+        outputs_equal = sb_judge_output(c, expected, i, &out[i], packed, poison, &complete, result) && outputs_equal;
     }
     const bool pass = status_equal && outputs_equal;
     if (!pass && status_equal && complete && !rejected)

@@ -1,6 +1,7 @@
 /* partial.c - in what a run of `check` is less than it could be. */
 #include "partial.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "device.h"
@@ -23,20 +24,32 @@ static void missing_of_suites(const struct sb_selection *cases, const struct sb_
     }
 }
 
+/* "one case", "12 cases". */
+static const char *cases_text(int count, char *buf, size_t size)
+{
+    if (count == 1)
+        snprintf(buf, size, "one case");
+    else
+        snprintf(buf, size, "%d cases", count);
+    return buf;
+}
+
 void sb_partial_text(const struct sb_options *o, const struct sb_selection *cases, const struct sb_op_table *ops,
                      char *buf, size_t size)
 {
+    char one[32];
     buf[0] = '\0';
-    if (cases->cut_from > 0) {
-        sb_append(buf, size, "only the first %d of %d cases, by --limit", cases->count, cases->cut_from);
-    } else if (cases->filtered) {
-        const bool op = sb_option_given(o, "op"), id = sb_option_given(o, "case");
-        const char *names = op && id ? "--op and --case" : op ? "--op" : "--case";
-        if (cases->count == 1)
-            sb_append(buf, size, "only the one case that %s select%s", names, op && id ? "" : "s");
-        else
-            sb_append(buf, size, "only the %d cases that %s select%s", cases->count, names, op && id ? "" : "s");
-    }
+    const bool op = sb_option_given(o, "op"), id = sb_option_given(o, "case");
+    const int selected = cases->cut_from > 0 ? cases->cut_from : cases->count;
+    if (op || id)
+        sb_append(buf, size, "only the %s that %s select%s", cases_text(selected, one, sizeof one),
+                  op && id ? "--op and --case"
+                  : op     ? "--op"
+                           : "--case",
+                  op && id ? "" : "s");
+    if (cases->cut_from > 0)
+        sb_append(buf, size, "%sonly the first %d of %d cases, by --limit", buf[0] != '\0' ? ", " : "", cases->count,
+                  cases->cut_from);
     if (sb_option_given(o, "golden") && !cases->filtered)
         missing_of_suites(cases, ops, buf, size);
     if (sb_option_given(o, "variant"))

@@ -1,16 +1,12 @@
 /* probe.c - the verb probe: does an arithmetic keep contract TC, on seeded vectors of every class or on recorded ones?
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "../ref/tc_model.h"
-#include "build_info.h"
 #include "interrupt.h"
 #include "json.h"
-#include "probe_files.h"
+#include "probe_capture.h"
 #include "probe_replay.h"
 #include "probe_report.h"
 #include "progress.h"
@@ -41,7 +37,8 @@ static const struct sb_option_table table = {
         "line), c_NAME_fp32.txt and d_NAME_fp32.txt (32 binary digits a line): what --capture writes, and what\n"
         "github.com/north-numerical-computing/MATLAB-tensor-core publishes.\n"
         "Exit status: 0 all that ran passed and something ran; 1 bits differ; 2 bad usage or bad input; 3 nothing\n"
-        "but the yardstick could run, or an implementation that was named could not; 130 interrupted.",
+        "but the yardstick could run, an implementation that was named could not, or one did not finish and no bits\n"
+        "differ; 130 interrupted.",
 };
 
 struct probe {
@@ -132,76 +129,6 @@ static void partial_text(const struct sb_options *o, char *buf, size_t size)
     }
 }
 
-/* ---- recording --------------------------------------------------------------------------------- */
-
-static bool impl_folder(const char *dir, const struct sb_probe_impl *impl, char *path, size_t size,
-                        struct sb_error *err)
-{
-    return snprintf(path, size, "%s/%s", dir, impl->name) < (int)size ||
-           sb_fail(err, SB_EXIT_BAD_INPUT, "--capture: the path is too long: %.600s...", dir);
-}
-
-/* Before the run: it may be long. */
-static bool make_folders(const struct probe *p, const char *dir, struct sb_error *err)
-{
-    char path[SB_PATH_SIZE];
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "--capture %.600s: %s", dir, strerror(errno));
-    for (int i = 0; i < p->plan.judges; i++) {
-        if (!p->outcome[i].runs)
-            continue;
-        if (!impl_folder(dir, p->outcome[i].impl, path, sizeof path, err))
-            return false;
-        if (mkdir(path, 0777) != 0)
-            return sb_fail(err, SB_EXIT_BAD_INPUT, "--capture: %.600s: %s; choose another folder", path,
-                           strerror(errno));
-    }
-    return true;
-}
-
-/* What was recorded where, by which program. */
-static bool write_about(const struct probe *p, const struct sb_probe_outcome *o, const char *folder,
-                        struct sb_error *err)
-{
-    char path[SB_PATH_SIZE];
-    struct sb_report *const r = calloc(1, sizeof *r);
-    if (r == NULL)
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "out of memory");
-    sb_build_info(r, sb_op_table());
-    snprintf(path, sizeof path, "%.1000s/about.txt", folder);
-    FILE *const f = fopen(path, "wxe");
-    bool ok = f != NULL || sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: %s", path, strerror(errno));
-    if (ok) {
-        sb_print_line(f, "implementation: %s (%s)", o->impl->name, o->impl->summary);
-        sb_print_line(f, "device: %s", o->device);
-        sb_print_line(f, "driver: %s", r->driver);
-        sb_print_line(f, "operands: seed %" PRIu64 ", %" PRId64 " dot products a class, at most %d of each recorded",
-                      p->plan.seed, p->plan.count, SB_PROBE_CAPTURED);
-        sb_print_line(f, "program: samebits %s, commit %s, %s", r->version, r->commit, r->started);
-        const bool written = !ferror(f);
-        ok = (fclose(f) == 0 && written) ||
-             sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s could not be written whole (is the disk full?)", path);
-    }
-    free(r);
-    return ok;
-}
-
-static bool write_captures(const struct probe *p, const char *dir, struct sb_error *err)
-{
-    char folder[SB_PATH_SIZE];
-    for (int i = 0; i < p->plan.judges; i++) {
-        const struct sb_probe_outcome *const o = &p->outcome[i];
-        if (!o->runs)
-            continue;
-        if (!impl_folder(dir, o->impl, folder, sizeof folder, err) || !write_about(p, o, folder, err))
-            return false;
-        for (int cls = 0; cls < SB_TC_CLASSES; cls++)
-            if (!sb_probe_write_set(folder, (enum sb_tc_class)cls, &o->captured, err))
-                return false;
-    }
-    return true;
-}
-
 /* ---- the verb ---------------------------------------------------------------------------------- */
 
 static json_t *list_json(void)
@@ -252,12 +179,24 @@ static void on_step(void *user, enum sb_tc_class cls)
     sb_progress_step(&p->progress, before, sb_tc_class_name(cls));
 }
 
+/* Nothing that was asked for may be missing where the run says that all is well. */
+static void tell_no_capture(struct sb_probe_verdict *v, const char *partial, const struct sb_error *err)
+{
+    if (v->exit_status == SB_EXIT_OK) {
+        v->exit_status = SB_EXIT_BAD_INPUT;
+        snprintf(v->text, sizeof v->text, "NOT RECORDED: no bits differ, but --capture failed: %s%s%s", err->text,
+                 partial[0] != '\0' ? "; partial run: " : "", partial);
+    } else {
+        sb_append(v->text, sizeof v->text, "; nothing was recorded, --capture failed: %s", err->text);
+    }
+}
+
 /* 130 where interrupted. */
 static int run_and_report(struct probe *p, struct sb_error *err)
 {
     char partial[64];
     const char *const capture = sb_option_text(p->o, "capture");
-    if (capture != NULL && !make_folders(p, capture, err))
+    if (capture != NULL && !sb_probe_capture_check(&p->plan, capture, err))
         return SB_EXIT_BAD_INPUT;
     int classes = 0;
     for (int i = 0; i < SB_TC_CLASSES; i++)
@@ -271,9 +210,11 @@ static int run_and_report(struct probe *p, struct sb_error *err)
         sb_fail(err, SB_EXIT_NOTHING_RAN, "interrupted: no verdict");
         return sb_interrupt_status();
     }
-    const bool written = capture == NULL || write_captures(p, capture, err);
+    const bool written = capture == NULL || sb_probe_capture_write(&p->plan, capture, err);
     partial_text(p->o, partial, sizeof partial);
-    const struct sb_probe_verdict verdict = sb_probe_verdict(&p->plan, sb_option_given(p->o, "impl"), partial);
+    struct sb_probe_verdict verdict = sb_probe_verdict(&p->plan, sb_option_given(p->o, "impl"), partial);
+    if (!written)
+        tell_no_capture(&verdict, partial, err);
     if (sb_option_flag(p->o, "json")) {
         if (!sb_json_print(sb_probe_json(&p->plan, &p->totals, &verdict), err))
             return SB_EXIT_BAD_INPUT;
@@ -281,7 +222,7 @@ static int run_and_report(struct probe *p, struct sb_error *err)
         sb_probe_print(stdout, &p->plan, &p->totals);
         sb_probe_print_verdict(stdout, &verdict);
     }
-    return written || verdict.exit_status != SB_EXIT_OK ? verdict.exit_status : SB_EXIT_BAD_INPUT;
+    return verdict.exit_status;
 }
 
 static int run_impls(const struct sb_options *o, struct sb_error *err)

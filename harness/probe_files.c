@@ -3,13 +3,15 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { DEEPEST = 16, LETTERS = 4, WORD_DIGITS = 8, BINARY_DIGITS = 32 };
+enum { DEEPEST = 16, LETTERS = 4, WORD_DIGITS = 8, BINARY_DIGITS = 32, LONGEST_LINE = 4096 };
 
 static const char *type_of(char letter)
 {
@@ -127,10 +129,50 @@ static bool take_files(struct sb_probe_sets *sets, const char *folder, struct di
     return ok;
 }
 
-static bool find_in(struct sb_probe_sets *sets, const char *folder, int depth, struct sb_error *err);
+/* Folders that were looked at: each counts once, whatever links lead to it. */
+struct search {
+    struct sb_probe_sets *sets;
+    struct folder {
+        dev_t device;
+        ino_t inode;
+    } * seen;
+    int count;
+};
 
-static bool find_below(struct sb_probe_sets *sets, const char *folder, struct dirent *const *entry, int entries,
-                       int depth, struct sb_error *err)
+/* *first is false where it was seen already. */
+static bool enter_folder(struct search *s, const char *folder, bool *first, struct sb_error *err)
+{
+    struct stat st;
+    if (stat(folder, &st) != 0)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: %s", folder, strerror(errno));
+    *first = true;
+    for (int i = 0; i < s->count; i++)
+        *first = *first && (s->seen[i].device != st.st_dev || s->seen[i].inode != st.st_ino);
+    if (!*first)
+        return true;
+    struct folder *const more = realloc(s->seen, ((size_t)s->count + 1) * sizeof *more);
+    if (more == NULL)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "out of memory");
+    s->seen = more;
+    s->seen[s->count++] = (struct folder){st.st_dev, st.st_ino};
+    return true;
+}
+
+/* A capture that is not whole holds fewer dot products than it was to: no pass may rest on it. */
+static bool is_finished(const char *folder, struct dirent *const *entry, int entries, struct sb_error *err)
+{
+    for (int i = 0; i < entries; i++)
+        if (strcmp(entry[i]->d_name, SB_PROBE_UNFINISHED) == 0)
+            return sb_fail(err, SB_EXIT_BAD_INPUT,
+                           "%.600s: a capture that did not finish (%s lies in it): remove it and record again", folder,
+                           SB_PROBE_UNFINISHED);
+    return true;
+}
+
+static bool find_in(struct search *s, const char *folder, int depth, struct sb_error *err);
+
+static bool find_below(struct search *s, const char *folder, struct dirent *const *entry, int entries, int depth,
+                       struct sb_error *err)
 {
     bool ok = true;
     for (int i = 0; ok && i < entries; i++) {
@@ -139,7 +181,7 @@ static bool find_below(struct sb_probe_sets *sets, const char *folder, struct di
         if (snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name) >= (int)sizeof path)
             return sb_fail(err, SB_EXIT_BAD_INPUT, "the path is too long: %.600s...", path);
         if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-            ok = find_in(sets, path, depth + 1, err);
+            ok = find_in(s, path, depth + 1, err);
     }
     return ok;
 }
@@ -154,17 +196,21 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name); /* whatever the locale */
 }
 
-static bool find_in(struct sb_probe_sets *sets, const char *folder, int depth, struct sb_error *err)
+static bool find_in(struct search *s, const char *folder, int depth, struct sb_error *err)
 {
     struct dirent **entry = NULL;
+    bool first;
     if (depth > DEEPEST)
-        return sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: folders are nested more than %d deep (a link to itself?)",
-                       folder, DEEPEST);
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: folders are nested more than %d deep", folder, DEEPEST);
+    if (!enter_folder(s, folder, &first, err))
+        return false;
+    if (!first)
+        return true;
     const int entries = scandir(folder, &entry, is_shown, by_bytes);
     if (entries < 0)
         return sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: %s", folder, strerror(errno));
-    const bool ok =
-        take_files(sets, folder, entry, entries, err) && find_below(sets, folder, entry, entries, depth, err);
+    const bool ok = is_finished(folder, entry, entries, err) && take_files(s->sets, folder, entry, entries, err) &&
+                    find_below(s, folder, entry, entries, depth, err);
     for (int i = 0; i < entries; i++)
         free(entry[i]);
     free(entry);
@@ -174,7 +220,10 @@ static bool find_in(struct sb_probe_sets *sets, const char *folder, int depth, s
 bool sb_probe_find_sets(const char *dir, struct sb_probe_sets *sets, struct sb_error *err)
 {
     *sets = (struct sb_probe_sets){0};
-    if (!find_in(sets, dir, 0, err))
+    struct search s = {.sets = sets};
+    const bool found = find_in(&s, dir, 0, err);
+    free(s.seen);
+    if (!found)
         return false;
     return sets->count > 0 ||
            sb_fail(err, SB_EXIT_BAD_INPUT,
@@ -189,8 +238,8 @@ struct reader {
     FILE *f;
     char path[SB_PATH_SIZE];
     int64_t line;
-    char *text;
-    size_t room, length; /* of text, without the line's end */
+    char text[LONGEST_LINE];
+    size_t length; /* of text, without the line's end */
 };
 
 static bool fail_at(const struct reader *r, struct sb_error *err, const char *what)
@@ -198,17 +247,22 @@ static bool fail_at(const struct reader *r, struct sb_error *err, const char *wh
     return sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s:%" PRId64 ": %s", r->path, r->line, what);
 }
 
-/* *more is false at the end of the file. */
+/* *more is false at the end of the file. Whatever else stops the reading is an error. */
 static bool next_line(struct reader *r, bool *more, struct sb_error *err)
 {
-    errno = 0;
-    const ssize_t length = getline(&r->text, &r->room, r->f);
-    *more = length > 0;
-    if (length < 0)
-        return !ferror(r->f) || sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: %s", r->path, strerror(errno));
+    int c;
+    r->length = 0;
+    while ((c = getc_unlocked(r->f)) != EOF && c != '\n' && r->length < LONGEST_LINE)
+        r->text[r->length++] = (char)c;
+    if (c == EOF && (ferror(r->f) || !feof(r->f)))
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: %s", r->path, strerror(errno));
+    *more = c != EOF || r->length > 0;
+    if (!*more)
+        return true;
     r->line++;
-    r->length = (size_t)length;
-    while (r->length > 0 && strchr(" \t\r\n", r->text[r->length - 1]) != NULL && r->text[r->length - 1] != '\0')
+    if (c != EOF && c != '\n')
+        return fail_at(r, err, "a line of more than 4096 bytes");
+    while (r->length > 0 && memchr(" \t\r", r->text[r->length - 1], 3) != NULL)
         r->length--;
     return true;
 }
@@ -295,23 +349,41 @@ static bool read_all(struct reader r[LETTERS], bool (*each)(void *user, int64_t 
     }
 }
 
+/* Only a regular file: a pipe may have no writer, ever. */
+static bool open_reader(struct reader *r, struct sb_error *err)
+{
+    struct stat st;
+    const int fd = open(r->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: %s", r->path, strerror(errno));
+    const bool known = fstat(fd, &st) == 0;
+    if (known && S_ISREG(st.st_mode))
+        r->f = fdopen(fd, "r");
+    if (r->f != NULL)
+        return true;
+    sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: %s", r->path,
+            known && !S_ISREG(st.st_mode) ? "not a regular file" : strerror(errno));
+    close(fd);
+    return false;
+}
+
 bool sb_probe_read_set(const struct sb_probe_set *set,
                        bool (*each)(void *user, int64_t line, const struct sb_probe_vector *v), void *user,
                        struct sb_error *err)
 {
-    struct reader r[LETTERS] = {0};
+    struct reader *const r = calloc(LETTERS, sizeof *r);
+    if (r == NULL)
+        return sb_fail(err, SB_EXIT_BAD_INPUT, "out of memory");
     bool ok = true;
     for (int i = 0; ok && i < LETTERS; i++) {
         sb_probe_set_file(set, (char)('a' + i), r[i].path, sizeof r[i].path);
-        r[i].f = fopen(r[i].path, "re");
-        ok = r[i].f != NULL || sb_fail(err, SB_EXIT_BAD_INPUT, "%.600s: %s", r[i].path, strerror(errno));
+        ok = open_reader(&r[i], err);
     }
     ok = ok && read_all(r, each, user, err);
-    for (int i = 0; i < LETTERS; i++) {
+    for (int i = 0; i < LETTERS; i++)
         if (r[i].f != NULL)
             fclose(r[i].f);
-        free(r[i].text);
-    }
+    free(r);
     return ok;
 }
 

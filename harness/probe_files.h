@@ -22,8 +22,12 @@ struct sb_probe_sets {
     int left_out; /* sets of operands other than bf16: not of this contract */
 };
 
-/* All sets in `dir` and the folders below it, in order of their paths; names that begin with a dot are not looked at.
- * False with err: a folder that cannot be read, a set of which a file is missing, no set at all. */
+/* In a folder that holds this file a capture did not finish (probe_capture.h). */
+#define SB_PROBE_UNFINISHED "unfinished.txt"
+
+/* All sets in `dir` and the folders below it, in order of their paths; a folder that several links lead to counts once,
+ * names that begin with a dot are not looked at. False with err: a folder that cannot be read, or in which a capture
+ * did not finish, a set of which a file is missing, no set at all. */
 bool sb_probe_find_sets(const char *dir, struct sb_probe_sets *sets, struct sb_error *err);
 void sb_probe_sets_free(struct sb_probe_sets *sets);
 
@@ -31,8 +35,8 @@ void sb_probe_sets_free(struct sb_probe_sets *sets);
 const char *sb_probe_set_file(const struct sb_probe_set *set, char letter, char *buf, size_t size);
 
 /* Calls `each` with every dot product, `got` being the recorded d, and its line from 1 on. False with err, naming file
- * and line: anything that is not of the format, files of different length, no line at all, or `each` returned false
- * (out of memory). */
+ * and line: anything that is not of the format, a line of more than 4096 bytes, files of different length, no line at
+ * all, what is no regular file or cannot be read to its end, or `each` returned false (out of memory). */
 bool sb_probe_read_set(const struct sb_probe_set *set,
                        bool (*each)(void *user, int64_t line, const struct sb_probe_vector *v), void *user,
                        struct sb_error *err);

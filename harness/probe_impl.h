@@ -35,8 +35,9 @@ struct sb_probe_impl {
     const char *name;
     const char *summary; /* one line */
     enum sb_probe_kind kind;
-    int rows, cols; /* of the tiles it takes */
-    int number;     /* of the path or variant */
+    int rows, cols;   /* of the tiles it takes */
+    int number;       /* of the path or variant */
+    const char *note; /* what a pass of it is worth less for, one line; or NULL */
     /* Can it run here? `text`: on which device, or why not. */
     bool (*available)(const struct sb_probe_impl *impl, char *text, size_t size);
     /* Writes d [tiles][rows][cols], and skipped = 1 for each dot product that it has no way to compute; NULL: not in

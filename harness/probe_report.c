@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "../reports/text.h"
+#include "bench_machine.h"
+#include "build_info.h"
 #include "json.h"
 #include "text.h"
 
@@ -19,7 +21,17 @@ static bool ran(const struct sb_probe_outcome *o)
 
 static bool failed(const struct sb_probe_outcome *o)
 {
-    return o->all.differ > 0 || o->error[0] != '\0';
+    return o->all.differ > 0;
+}
+
+static bool unfinished(const struct sb_probe_outcome *o)
+{
+    return o->error[0] != '\0';
+}
+
+static const char *status_of(const struct sb_probe_outcome *o)
+{
+    return failed(o) ? "FAIL" : unfinished(o) ? "DID NOT FINISH" : ran(o) ? "PASS" : "NOT RUN";
 }
 
 /* How many there are of a kind that ran and kept the contract. */
@@ -60,6 +72,16 @@ static void tell_failures(const struct sb_probe_plan *plan, char *buf, size_t si
             sb_append(buf, size, "%s%s", told++ > 0 ? ", " : "", plan->judge[i].impl->name);
 }
 
+static int tell_unfinished(const struct sb_probe_plan *plan, const char *before, char *buf, size_t size)
+{
+    int told = 0;
+    for (int i = 0; i < plan->judges; i++)
+        if (unfinished(&plan->judge[i]))
+            sb_append(buf, size, "%s%s: %.200s", told++ > 0 ? "; " : before, plan->judge[i].impl->name,
+                      plan->judge[i].error);
+    return told;
+}
+
 static void tell_passes(const struct sb_probe_plan *plan, char *buf, size_t size)
 {
     const int gpu = passed_of(plan, SB_PROBE_TENSOR_CORE), cpu = passed_of(plan, SB_PROBE_CPU);
@@ -92,6 +114,9 @@ struct sb_probe_verdict sb_probe_verdict(const struct sb_probe_plan *plan, bool 
     if (any_failed) {
         v.exit_status = SB_EXIT_MISMATCH;
         tell_failures(plan, v.text, size);
+        tell_unfinished(plan, "; did not finish: ", v.text, size);
+    } else if (tell_unfinished(plan, "DID NOT FINISH: no verdict on ", v.text, size) > 0) {
+        v.exit_status = SB_EXIT_NOTHING_RAN;
     } else if (all.compared == 0) {
         v.exit_status = SB_EXIT_NOTHING_RAN;
         sb_append(v.text, size, "NOTHING RAN: no verdict on any arithmetic");
@@ -115,9 +140,10 @@ void sb_probe_print_verdict(FILE *f, const struct sb_probe_verdict *verdict)
         [SB_EXIT_OK] = "all that ran passed, and something ran",
         [SB_EXIT_MISMATCH] = "bits differ",
         [SB_EXIT_BAD_INPUT] = "bad usage or bad input",
-        [SB_EXIT_NOTHING_RAN] = "nothing ran, or less than required",
+        [SB_EXIT_NOTHING_RAN] = "nothing ran, or did not finish, or less than required",
     };
-    fprintf(f, "\n%s (exit %d: %s)\n", verdict->text, verdict->exit_status, meaning[verdict->exit_status]);
+    fputc('\n', f);
+    sb_print_line(f, "%s (exit %d: %s)", verdict->text, verdict->exit_status, meaning[verdict->exit_status]);
 }
 
 /* ---- text -------------------------------------------------------------------------------------- */
@@ -145,8 +171,8 @@ static void print_outcome(FILE *f, const struct sb_probe_plan *plan, const struc
 
 static void print_failure(FILE *f, const struct sb_probe_plan *plan, const struct sb_probe_outcome *o)
 {
-    fprintf(f, "\nFAIL  %s (%s, on %s)\n", o->impl->name, o->impl->summary, o->device);
-    if (o->error[0] != '\0')
+    fprintf(f, "\n%s  %s (%s, on %s)\n", status_of(o), o->impl->name, o->impl->summary, o->device);
+    if (unfinished(o))
         sb_print_line(f, "    it did not finish: %s", o->error);
     if (o->differ.count == 0)
         return;
@@ -162,9 +188,34 @@ static void print_failure(FILE *f, const struct sb_probe_plan *plan, const struc
     fprintf(f, "    %s\n", sb_probe_explanation_text(&e, text, sizeof text));
 }
 
+/* By what, on what, of what: so that a report that is passed on says what it is worth. */
+static void print_head(FILE *f, const struct sb_probe_plan *plan)
+{
+    char cpu[160];
+    struct sb_report build = {0};
+    sb_build_info(&build, sb_op_table());
+    sb_print_line(f, "samebits %s, commit %s; contract TC (%s)", build.version, build.commit, contract);
+    sb_print_line(f, "%s; %s; %s", sb_bench_cpu_name(cpu, sizeof cpu), build.host, build.compiler);
+    fprintf(f, "seed %" PRIu64 ", at least %s dot products a class\n", plan->seed, sb_count(plan->count).text);
+}
+
+/* Once each, of those that ran. */
+static void print_notes(FILE *f, const struct sb_probe_plan *plan)
+{
+    for (int i = 0; i < plan->judges; i++) {
+        const char *const note = plan->judge[i].runs ? plan->judge[i].impl->note : NULL;
+        bool told = note == NULL;
+        for (int k = 0; k < i; k++)
+            told = told || (plan->judge[k].runs && plan->judge[k].impl->note == note);
+        if (!told)
+            sb_print_line(f, "%s", note);
+    }
+}
+
 void sb_probe_print(FILE *f, const struct sb_probe_plan *plan, const struct sb_probe_totals *totals)
 {
     bool header = false;
+    print_head(f, plan);
     for (int i = 0; i < plan->judges; i++) {
         if (!plan->judge[i].runs)
             continue;
@@ -174,12 +225,13 @@ void sb_probe_print(FILE *f, const struct sb_probe_plan *plan, const struct sb_p
         header = true;
         print_outcome(f, plan, &plan->judge[i]);
     }
+    print_notes(f, plan);
     for (int i = 0; i < plan->judges; i++)
-        if (failed(&plan->judge[i]))
+        if (failed(&plan->judge[i]) || unfinished(&plan->judge[i]))
             print_failure(f, plan, &plan->judge[i]);
     fprintf(f, "\n");
     for (int i = 0; i < plan->judges; i++)
-        if (!ran(&plan->judge[i]) && !failed(&plan->judge[i]))
+        if (!ran(&plan->judge[i]) && !unfinished(&plan->judge[i]))
             sb_print_line(f, "NOT RUN  %-14s %s", plan->judge[i].impl->name,
                           plan->judge[i].runs ? "it covered none of the dot products" : plan->judge[i].device);
     if (totals->seconds > 0)
@@ -243,23 +295,28 @@ static json_t *outcome_json(const struct sb_probe_plan *plan, const struct sb_pr
     for (int cls = 0; o->runs && cls < SB_TC_CLASSES; cls++)
         if (plan->wanted[cls])
             json_array_append_new(classes, count_json(sb_tc_class_name((enum sb_tc_class)cls), &o->cls[cls]));
-    const char *const status = failed(o) ? "FAIL" : ran(o) ? "PASS" : "NOT RUN";
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:f, s:o, s:o}", "implementation", o->impl->name, "summary",
-                     o->impl->summary, "status", status, o->runs ? "device" : "reason", sb_json_text(o->device),
-                     "error", sb_json_text(o->error), "classes", classes, "seconds", o->seconds, "all",
-                     count_json("all classes", &o->all), "failure", failure_json(o));
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:o, s:o}", "implementation", o->impl->name, "summary",
+                     o->impl->summary, "status", status_of(o), "note",
+                     o->impl->note != NULL ? json_string(o->impl->note) : json_null(), o->runs ? "device" : "reason",
+                     sb_json_text(o->device), "error", sb_json_text(o->error), "classes", classes, "seconds",
+                     o->seconds, "all", count_json("all classes", &o->all), "failure", failure_json(o));
 }
 
 json_t *sb_probe_json(const struct sb_probe_plan *plan, const struct sb_probe_totals *totals,
                       const struct sb_probe_verdict *verdict)
 {
-    char seed[24];
+    char seed[24], cpu[160];
+    struct sb_report build = {0};
+    sb_build_info(&build, sb_op_table());
     json_t *results = json_array();
     for (int i = 0; i < plan->judges; i++)
         json_array_append_new(results, outcome_json(plan, &plan->judge[i]));
     snprintf(seed, sizeof seed, "%" PRIu64, plan->seed); /* a u64 does not fit every reader's numbers */
-    return json_pack("{s:s, s:s, s:I, s:o, s:{s:I, s:f, s:i}, s:s, s:i}", "contract", contract, "seed", seed, "count",
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:s, s:s, s:I, s:o, s:{s:I, s:f, s:i}, s:o, s:i}", "version",
+                     build.version, "commit", build.commit, "compiler", build.compiler, "cuda_compiler",
+                     build.cuda_compiler, "processor", sb_json_text(sb_bench_cpu_name(cpu, sizeof cpu)), "started",
+                     build.started, "host", sb_json_text(build.host), "contract", contract, "seed", seed, "count",
                      (json_int_t)plan->count, "results", results, "yardstick", "dot_products", (json_int_t)totals->dots,
-                     "seconds", totals->seconds, "threads", totals->threads, "verdict", verdict->text, "exit_status",
-                     verdict->exit_status);
+                     "seconds", totals->seconds, "threads", totals->threads, "verdict", sb_json_text(verdict->text),
+                     "exit_status", verdict->exit_status);
 }

@@ -9,15 +9,15 @@
 
 struct sb_probe_verdict {
     int exit_status;
-    char text[700]; /* one line */
+    char text[2048]; /* one line */
 };
 
 /* `named`: the arithmetics were named on the command line, so each of them has to run. `partial`: in what the run was
  * weakened, or "". */
 struct sb_probe_verdict sb_probe_verdict(const struct sb_probe_plan *plan, bool named, const char *partial);
 
-/* Prints a line per arithmetic and class, failures with a small vector and an explanation, what did not run, and the
- * yardstick's rate. */
+/* Prints program, machine and operands, a line per arithmetic and class, failures with a small vector and an
+ * explanation, what did not run, and the yardstick's rate. */
 void sb_probe_print(FILE *f, const struct sb_probe_plan *plan, const struct sb_probe_totals *totals);
 
 /* NULL: out of memory. */

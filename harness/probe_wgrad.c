@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../golden/tc_vectors.h"
 #include "../ref/f32_round.h"
 
 enum {
@@ -42,21 +43,12 @@ static bool can_be_made(uint32_t c)
     return !sb_f32_is_nan(c) && !sb_f32_is_inf(c) && c != sb_f32_sign;
 }
 
-/* significand * 2^(exponent - 7), below 256: exact for any exponent of an f32. */
-static uint16_t bf16_of(uint32_t sign, uint32_t significand, int exponent)
-{
-    if (significand == 0)
-        return 0;
-    for (; significand < 128 && exponent > SB_F32_LOWEST_EXPONENT; exponent--)
-        significand <<= 1;
-    return (uint16_t)(sign >> 16 | (((uint32_t)(exponent - SB_F32_LOWEST_EXPONENT) << 7) + significand));
-}
-
+/* Exact: of any exponent of an f32. */
 static uint16_t part_of(uint32_t c, int part)
 {
     if (part == 0)
         return (uint16_t)((c & 0x7FFF0000) != 0 ? c >> 16 : 0);
-    return bf16_of(c & sb_f32_sign, part == 1 ? c >> 8 & 0xFF : c & 0xFF, sb_f32_exponent(c));
+    return sb_tc_bf16((c & sb_f32_sign) != 0, part == 1 ? c >> 8 & 0xFF : c & 0xFF, sb_f32_exponent(c));
 }
 
 static void fill_segment(const struct sb_probe_batch *batch, int64_t t, uint16_t *dy, uint16_t *x, uint8_t *skipped)

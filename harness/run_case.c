@@ -337,7 +337,7 @@ static enum verdict check_outputs(struct bench *b, const struct call *call, cons
     if (v != BROKEN && complete) {
         struct sb_result judged = *b->result;
         judged.bytes_compared = 0;
-        sb_judge_outputs(call->c, call->data, out, &status, poison, &judged);
+        sb_judge_outputs(call->c, call->data, out, false, &status, poison, &judged);
         *b->result = judged;
         v = worse(v, judged.outcome == SB_PASS ? GOOD : WRONG);
     }

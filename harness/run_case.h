@@ -24,17 +24,19 @@ bool sb_run_case(const struct sb_variant *variant, const struct sb_case *c, cons
                  const struct sb_prelude *prelude, const struct sb_memory *memory, struct sb_result *result);
 
 /* Compares host data with the expected outputs and status: the same verdict for implementations that run on the host
- * (the reference against a stored golden). Sets outcome (SB_PASS or SB_FAIL) and the fields of the comparison. */
-void sb_judge_outputs(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
+ * (the reference against a stored golden). `packed`: of a sampled output `out` has the blocks alone. Sets outcome
+ * (SB_PASS or SB_FAIL) and the fields of the comparison. */
+void sb_judge_outputs(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out, bool packed,
                       const struct sb_status *status, int poison, struct sb_result *result);
 
 /* Says in the result what part of output `i` is compared, where the expected data hold samples of it alone. */
 void sb_tell_samples(const struct sb_data *expected, int i, struct sb_result *result);
 
-/* One output alone, whole or (where samples of it are expected) those samples: true if it is the same. `complete`
- * becomes false where it is missing or of another layout; what differs is added to the result. */
+/* One output alone: true if it is the same. Where samples of it are expected it is those samples, `packed`, or whole;
+ * the shape does not always tell which. `complete` becomes false where it is missing or of another layout; what differs
+ * is added to the result. */
 bool sb_judge_output(const struct sb_case *c, const struct sb_data *expected, int i, const struct sb_tensor *out,
-                     int poison, bool *complete, struct sb_result *result);
+                     bool packed, int poison, bool *complete, struct sb_result *result);
 /* Adds to the detail of a FAIL whether complete, accepted outputs satisfy the contract's relations all the same. */
 void sb_judge_relations(const struct sb_case *c, const struct sb_data *expected, const struct sb_tensor *out,
                         struct sb_result *result);

@@ -25,7 +25,7 @@ struct sb_selection {
         {"op", SB_OPT_LIST, "OP[,OP]", NULL, 0, 0, "cases of these ops only"},                                           \
         {"case", SB_OPT_LIST, "ID", NULL, 0, 0, "a case id as printed, a glob over ids, or a call that no suite lists"}, \
     {                                                                                                                    \
-        "limit", SB_OPT_INT, "N", "1000000", 1, 1000000, "only the first N of the cases selected"                        \
+        "limit", SB_OPT_INT, "N", NULL, 1, 1000000, "only the first N of the cases selected; without it all"             \
     }
 
 /* The union of the suites (all cases where none is named), cut down by --op and --case. Nothing selected, an unknown

@@ -1,6 +1,7 @@
 /* worker_serve.c - jobs in, messages out. One job is one case: prepare it, then each variant in turn. */
 #include "worker.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +100,7 @@ static void ref_against_stored(const struct sb_expected *e, struct sb_result *r)
         not_run(r, err.text);
         return;
     }
-    sb_judge_outputs(&e->c, &e->d, again.out, &again.status, -1, r);
+    sb_judge_outputs(&e->c, &e->d, again.out, true, &again.status, -1, r);
     if (sb_store_keeps_inputs(&e->c, &e->d)) /* else they were made from the seed just now */
         inputs_against_seed(e, r);
     sb_data_free_outputs(&again);
@@ -283,6 +284,12 @@ int sb_worker_serve(const struct sb_op_table *table, const struct sb_memory *mem
             break;
         }
         healthy = run_job(&w, &job);
+    }
+    if (healthy && status == SB_EXIT_OK && !feof(jobs)) { /* no end: getline fails without memory as well */
+        struct sb_error err = {0};
+        sb_fail(&err, SB_EXIT_BAD_INPUT, "the worker could not read its next job: %s", strerror(errno));
+        say_error(&w, &err);
+        status = SB_EXIT_BAD_INPUT;
     }
     free(line);
     sb_manifest_cache_free(&w.manifests);

@@ -1,7 +1,7 @@
 /* tc_model.c - contract TC with its rules as parameters. Integers from end to end. */
 #include "tc_model.h"
 
-#include <assert.h>
+#include <stdlib.h>
 
 enum { K = 16, PRODUCT_FRACTION = 14, F32_FRACTION = 23, LOWEST = -126, HIGHEST = 127 };
 
@@ -49,7 +49,7 @@ enum kind { FINITE, INFINITE, NAN_TERM };
 /* A finite one is significand * 2^(exponent - fraction). */
 struct term {
     enum kind kind;
-    bool negative;
+    bool is_c, negative;
     uint64_t significand;
     int exponent, fraction;
 };
@@ -58,7 +58,7 @@ static struct term term_of(uint32_t c)
 {
     const struct number n = take_apart(c);
     const enum kind kind = is_nan(c) ? NAN_TERM : is_inf(c) ? INFINITE : FINITE;
-    return (struct term){kind, n.negative, n.significand, n.exponent, F32_FRACTION};
+    return (struct term){kind, true, n.negative, n.significand, n.exponent, F32_FRACTION};
 }
 
 /* Is significand * 2^(exponent - 14) at least 2^128? */
@@ -71,7 +71,7 @@ static bool overflows(uint32_t significand, int exponent)
 static struct term product_of(const struct sb_tc_rules *rules, uint32_t a, uint32_t b)
 {
     const struct number x = take_apart(a), y = take_apart(b);
-    struct term t = {FINITE, x.negative != y.negative, 0, x.exponent + y.exponent, PRODUCT_FRACTION};
+    struct term t = {FINITE, false, x.negative != y.negative, 0, x.exponent + y.exponent, PRODUCT_FRACTION};
     if (is_nan(a) || is_nan(b) || (is_inf(a) && is_zero(b)) || (is_zero(a) && is_inf(b))) {
         t.kind = NAN_TERM;
     } else if (is_inf(a) || is_inf(b)) {
@@ -88,8 +88,10 @@ static struct term product_of(const struct sb_tc_rules *rules, uint32_t a, uint3
 /* How a term counts in the maximum. */
 static int exponent_in_maximum(const struct sb_tc_rules *rules, const struct term *t)
 {
-    if (t->significand == 0 && !rules->zeros_have_exponents)
-        return SB_TC_NO_FLOOR;
+    if (t->significand == 0)
+        return rules->zeros_have_exponents ? t->exponent : SB_TC_NO_FLOOR;
+    if (rules->subnormal_c_normalised && t->is_c) /* a normal one has its first bit at the place of its exponent */
+        return t->exponent - t->fraction + 63 - __builtin_clzll(t->significand);
     return t->exponent + (rules->renormalised && t->significand >> (t->fraction + 1) != 0);
 }
 
@@ -196,9 +198,17 @@ static uint32_t add(const struct sb_tc_rules *rules, const struct term *term, in
     return f32_of(rules, sum, unit);
 }
 
+/* More fraction bits would not fit the sums' 64. */
+static bool within_limits(const struct sb_tc_rules *rules)
+{
+    return rules->group >= 1 && rules->group <= K && K % rules->group == 0 && rules->fraction_bits >= 0 &&
+           rules->fraction_bits <= (rules->group == 1 ? 58 : 30);
+}
+
 uint32_t sb_tc_model(const struct sb_tc_rules *rules, uint32_t c, const uint16_t a[16], const uint16_t b[16])
 {
-    assert(rules->group >= 1 && rules->group <= K && K % rules->group == 0);
+    if (!within_limits(rules))
+        abort();
     uint32_t sum = flushed(c, rules->flush_inputs);
     for (int first = 0; first < K; first += rules->group) {
         struct term term[K + 1];
@@ -230,6 +240,7 @@ enum rule {
     TERMS,
     SUM,
     ZEROS,
+    SUBNORMAL_C,
     RENORMALISED,
     FLOOR,
     SUM_BITS,
@@ -269,10 +280,13 @@ static const struct {
     {"down-both", "terms and the sum toward minus infinity", {{TERMS, SB_TC_DOWN}, {SUM, SB_TC_DOWN}}},
     {"renormalised", "products renormalised before e_max is taken", {{RENORMALISED, 1}}},
     {"zeros-with-exponents", "zeros take part in e_max, as subnormals would", {{ZEROS, 1}}},
+    {"subnormal-c-normalised", "a subnormal c has the exponent of its first bit in e_max", {{SUBNORMAL_C, 1}}},
     {"no-floor", "e_max without a lower limit", {{FLOOR, SB_TC_NO_FLOOR}}},
     {"floor-132", "e_max at least -132", {{FLOOR, -132}}},
     {"floor-134", "e_max at least -134", {{FLOOR, -134}}},
-    {"floor-126", "e_max at least -126, the exponent of f32's subnormals", {{FLOOR, -126}}},
+    {"floor-126",
+     "e_max at least -126, f32's least exponent: a zero c with that exponent gives the same",
+     {{FLOOR, -126}}},
     {"minus-zero-of-underflow", "a negative sum that is cut to zero is -0", {{MINUS_ZERO_OF_UNDERFLOW, 1}}},
     {"minus-zero-of-zeros", "a sum of nothing but -0 is -0", {{MINUS_ZERO_OF_ZEROS, 1}}},
     {"minus-zero", "both of these", {{MINUS_ZERO_OF_UNDERFLOW, 1}, {MINUS_ZERO_OF_ZEROS, 1}}},
@@ -314,6 +328,9 @@ static void apply(struct sb_tc_rules *rules, const struct change *change)
         break;
     case ZEROS:
         rules->zeros_have_exponents = value != 0;
+        break;
+    case SUBNORMAL_C:
+        rules->subnormal_c_normalised = value != 0;
         break;
     case RENORMALISED:
         rules->renormalised = value != 0;

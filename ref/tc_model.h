@@ -1,5 +1,5 @@
 /* tc_model.h - contract TC with its rules as parameters: what other arithmetics would give for the same operands.
- * For telling arithmetics apart, never for making expected bytes: slow, plain, and written without a look at
+ * For telling arithmetics apart, never for making expected bytes: slow and plain. It shares no code with
  * tc_bf16_k16_f25.c, so that with the contract's own rules it is a second opinion on it. */
 #ifndef SAMEBITS_REF_TC_MODEL_H
 #define SAMEBITS_REF_TC_MODEL_H
@@ -21,13 +21,14 @@ enum sb_tc_rounding {
 enum { SB_TC_NO_FLOOR = -100000 };
 
 struct sb_tc_rules {
-    int fraction_bits; /* terms are kept to multiples of 2^(e_max - fraction_bits); at most 58, above 30 with group 1 */
+    int fraction_bits; /* terms are kept to multiples of 2^(e_max - fraction_bits); 0..30, with group 1 up to 58 */
     int group;         /* pairs added to c in one step, k ascending: 16, 8, 4, 2 or 1 */
     enum sb_tc_rounding terms, sum;
-    bool zeros_have_exponents; /* a zero takes part in e_max with exponent -126 (and its partner's) */
-    bool renormalised;         /* a product of 2 or more counts with an exponent one higher in e_max */
-    int lowest_e_max;          /* or SB_TC_NO_FLOOR */
-    int sum_bits;              /* the sum wraps to so many bits, two's complement; 0: it is exact */
+    bool zeros_have_exponents;   /* a zero takes part in e_max with exponent -126 (and its partner's) */
+    bool subnormal_c_normalised; /* a subnormal c counts in e_max with the exponent of its first bit */
+    bool renormalised;           /* a product of 2 or more counts with an exponent one higher in e_max */
+    int lowest_e_max;            /* or SB_TC_NO_FLOOR */
+    int sum_bits;                /* the sum wraps to so many bits, two's complement; 0: it is exact */
     bool minus_zero_of_underflow, minus_zero_of_zeros;
     bool flush_inputs, flush_results; /* subnormals are zeros of their sign */
     bool products_overflow;           /* a product of 2^128 or more is an infinity by itself */
@@ -38,7 +39,7 @@ struct sb_tc_rules {
 /* The contract's own. */
 struct sb_tc_rules sb_tc_contract(void);
 
-/* Bits of c + sum a[i] * b[i] under these rules. */
+/* Bits of c + sum a[i] * b[i] under these rules; rules beyond the limits above abort. */
 uint32_t sb_tc_model(const struct sb_tc_rules *rules, uint32_t c, const uint16_t a[16], const uint16_t b[16]);
 
 /* Arithmetics that differ from the contract in a rule or two: published of other hardware or by models of this one,

@@ -277,7 +277,7 @@ bool sb_jsonl_read(FILE *f, struct sb_report *r, char *why, size_t why_size)
     }
     free(line);
     told.line = 0;
-    if (state != LINE_BAD && ferror(f))
+    if (state != LINE_BAD && (ferror(f) || !feof(f))) /* getline fails for want of memory as well */
         refuse(&told, "the file could not be read to its end");
     else if (state != LINE_BAD && !begun)
         refuse(&told, "no begin record: the file is empty");

@@ -137,11 +137,10 @@ static void write_about(struct sb_page *p, const struct sb_report *r)
 static void write_warnings(struct sb_page *p, const struct sb_tally *t)
 {
     if (t->sampled > 0)
-        sb_page_format(
-            p,
-            "%s results rest on samples of the outputs: of the other elements a kernel's were only held to be "
-            "written, and to be the same in every run.\n\n",
-            sb_count(t->sampled).text);
+        sb_page_format(p,
+                       "%s result%s on samples of the outputs: of the other elements a kernel's were only held to be "
+                       "written, and to be the same in every run.\n\n",
+                       sb_count(t->sampled).text, t->sampled == 1 ? " rests" : "s rest");
     if (t->ignored_ids > 0)
         sb_page_format(p, "Warning: %s ids outside the experts were ignored, in %s results.\n\n",
                        sb_count(t->ignored_ids).text, sb_count(t->ignored_cases).text);

@@ -39,7 +39,7 @@ for case in bench["cases"]:
         rate = row["rate"]
         assert rate["samples"] >= 5
         assert 0 < rate["min"] <= rate["low"] <= rate["median"] <= rate["high"] <= rate["max"]
-        assert abs(rate["per_core"] * threads / rate["median"] - 1) < 1e-9
+        assert abs(rate["per_thread"] * threads / rate["median"] - 1) < 1e-9
         assert (row["efficiency"] is not None) == (threads > 1)
         if path != "fma peak":
             peak = timed["fma peak", threads]["rate"]["median"]
@@ -93,6 +93,9 @@ expect 2 "no case" "$program" bench --case 'wgrad_varlen_k/M=eight'
 expect 2 "stray" "$program" bench wgrad_varlen_k
 expect 2 "--help" "$program" bench --no-such-option
 expect 0 "not resolved" "$program" bench --help
+expect 0 "94 of 100" "$program" bench --help # what five samples give
+expect 0 "Without --suite or --case the implementation's own" "$program" bench --help
+expect 0 "E=8,counts=skewed" "$program" bench --op wgrad_varlen_k --limit 2 --path plain --threads 1 --seconds 0
 if [ -w /dev/full ]; then
     # shellcheck disable=SC2016 # expanded by the inner shell
     expect 2 "could not be written" sh -c '"$1" bench --json --case "$2" --seconds 0 >/dev/full' sh "$program" "$small"

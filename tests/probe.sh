@@ -14,6 +14,7 @@ few="--count 1000"
 # Usage.
 expect 0 "--replay DIR" "$program" probe --help
 expect 2 "--help" "$program" probe --no-such-option
+expect 0 "did not finish" "$program" probe --help
 expect 2 "nearest: normal" "$program" probe --class norml
 expect 2 "there is no 'mma'" "$program" probe --impl mma
 expect 2 "--count" "$program" probe --count 0
@@ -41,6 +42,8 @@ expect 0 '"reason"' "$program" probe --list --json
 "$program" probe --list >list
 if grep -q '^ *wgrad-avx2 *cpu.*path$' list; then
     expect 0 "PASS on CPU only: no tensor core ran (0 of " "$program" probe --count 20000
+    expect 0 "of the yardstick with itself mostly in nan-and-inf and infinities and half in any-bits" "$program" probe --count 1000
+    expect 0 '"note": "CPU paths: ' "$program" probe --count 1000 --json
     expect 0 "NOT RUN  mma_sync" "$program" probe --count 1000
     expect 0 "wgrad-avx2" "$program" probe --count 1000
     expect 0 "PASS on CPU only" env OMP_NUM_THREADS=1 "$program" probe --count 1000 --seed 9223372036854775807
@@ -77,7 +80,38 @@ expect 1 '"24-bits"' "$program" probe --replay planted --json
 cp -r right mixed && cp -r planted/model:24-bits mixed/
 expect 1 "PASS         64 dot products, 0 differ  mixed/model/d_alignment_fp32.txt" "$program" probe --replay mixed
 expect 2 "/proc/no-such-folder" "$program" probe --impl model --capture /proc/no-such-folder
-expect 2 "could not be written" sh -c "ulimit -f 1; '$program' probe --impl model --capture limited --count 10000"
+
+# A capture that cannot be written whole is not there, and the run is no pass, in words, in JSON and in its status.
+limited() { # OPTION...
+    sh -c "ulimit -f 1; exec \"\$@\"" sh "$program" probe --impl model --capture limited --count 10000 "$@"
+}
+expect 2 "could not be written" limited
+expect 2 "NOT RECORDED: no bits differ, but --capture failed: " limited
+expect 2 "(exit 2: " limited
+expect 2 '"exit_status": 2' limited --json
+refuse "exit 0" limited
+refuse '"verdict": "PASS' limited --json
+expect 2 "partial run: --class, --impl" limited --class ties,floor
+expect 1 "nothing was recorded, --capture failed: " sh -c "ulimit -f 1; '$program' probe --impl model:24-bits --capture limited"
+expect 1 "" test -e limited
+mkdir kept && touch kept/mine
+expect 2 "NOT RECORDED" sh -c "ulimit -f 1; '$program' probe --impl model --capture kept --count 10000"
+expect 0 "mine" ls kept
+refuse "model" ls kept
+expect 0 "PASS" "$program" probe --impl model --capture kept --count 10000
+expect 0 "1,216 recorded dot products of 19 sets" "$program" probe --replay kept
+
+# An interrupt leaves nothing that blocks the same command.
+expect 130 "no verdict" timeout --foreground --preserve-status -s INT 2 \
+    "$program" probe --impl model --capture again --count 1000000000000
+expect 1 "" test -e again
+expect 0 "PASS" "$program" probe --impl model --capture again --count 1000
+# One that ended in the middle of writing left some sets of a right capture and its mark.
+cp -r right interrupted && cp -r right/model interrupted/model:24-bits.unfinished-1
+rm interrupted/*-1/?_[n-z]*.txt && touch interrupted/model:24-bits.unfinished-1/unfinished.txt
+expect 2 "model:24-bits.unfinished-1: a capture that did not finish" "$program" probe --replay interrupted
+expect 2 "a capture that did not finish" "$program" probe --replay interrupted/model:24-bits.unfinished-1
+refuse "PASS" "$program" probe --replay interrupted
 
 # Nothing to replay, and what is not of the format.
 mkdir empty
@@ -102,7 +136,27 @@ cp -r right/model flipped
 sed -i '64{s/0$/X/;s/1$/0/;s/X$/1/}' flipped/d_normal_fp32.txt
 expect 1 "flipped/d_normal_fp32.txt:64" "$program" probe --replay flipped
 mkdir loop && ln -s . loop/again
-expect 2 "nested more than" "$program" probe --replay loop
+expect 2 "nothing to replay is no pass" "$program" probe --replay loop
+mkdir -p deep/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17
+expect 2 "nested more than" "$program" probe --replay deep
+cp -r right linked && ln -s model linked/a-link && ln -s ../linked linked/model/up && ln -s "$scratch/linked/model" linked/z
+expect 0 "PASS: all 1,216 recorded dot products of 19 sets" "$program" probe --replay linked
+cp -r right/model pipe
+rm pipe/c_floor_fp32.txt && mkfifo pipe/c_floor_fp32.txt
+expect 2 "pipe/c_floor_fp32.txt: not a regular file" timeout 60 "$program" probe --replay pipe
+mkfifo fifo
+expect 2 "fifo: Not a directory" timeout 60 "$program" probe --replay fifo
+cp -r right/model folder
+rm folder/c_floor_fp32.txt && mkdir folder/c_floor_fp32.txt
+expect 2 "folder/c_floor_fp32.txt: not a regular file" "$program" probe --replay folder
+# Four files that end in a line for which there is no memory: not their end.
+cp -r right/model vast
+for file in vast/?_normal_*.txt; do truncate -s 1M "$file"; done
+expect 2 "vast/a_normal_bf16.txt:65: a line of more than 4096 bytes" "$program" probe --replay vast
+if (ulimit -v 3000000 && "$program" probe --list) >/dev/null 2>&1; then # not under a sanitizer
+    for file in vast/?_normal_*.txt; do truncate -s 6G "$file"; done
+    expect 2 "a line of more than 4096 bytes" sh -c "ulimit -v 3000000; '$program' probe --replay vast"
+fi
 mkdir "$(printf 'r\033[31md')"
 expect 2 'r\x1b[31md' "$program" probe --replay "$(printf 'r\033[31md')"
 

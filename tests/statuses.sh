@@ -17,7 +17,7 @@ expect 2 "VERB" "$program"
 expect 0 "golden verify" "$program" --help
 expect 0 "samebits" "$program" --version
 expect 2 "nearest: check" "$program" chek
-for verb in info list check "golden make" "golden verify" diff; do
+for verb in info list check "golden make" "golden verify" diff probe bench; do
     # shellcheck disable=SC2086 # "golden make" is two words
     expect 0 "--help" "$program" $verb --help
     # shellcheck disable=SC2086
@@ -50,6 +50,9 @@ expect 0 "PASS on CPU only: no kernel ran (0 of " "$program" check --suite smoke
 expect 0 "PASS" "$program" check --suite arguments --device cpu
 expect 0 "partial run" "$program" check --suite smoke --op scale_pack --device cpu
 expect 0 "only the first 2 of 57 cases, by --limit" "$program" check --suite smoke --limit 2 --device cpu
+expect 0 "only the 11 cases that --op selects, only the first 1 of 11 cases, by --limit" "$program" check --suite smoke --op scale_pack --limit 1 --device cpu
+expect 0 "selected; without it all" "$program" check --help
+refuse 1000000 "$program" check --help
 refuse "partial run" "$program" check --suite arguments --limit 1000 --device cpu
 expect 0 "compared on samples only" "$program" check --suite smoke --op wgrad_varlen_k --device cpu
 refuse "samples only" "$program" check --suite smoke --op scale_pack --device cpu

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "check_main.h"
 
@@ -247,6 +248,35 @@ START_TEST(shared_elements_count_once)
 }
 END_TEST
 
+/* As many tiles as a case may have: counted as a bitmap counts them, and at once. */
+START_TEST(many_tiles_are_counted)
+{
+    static const char *const ids[] = {
+        "wgrad_varlen_k/M=2048,N=2048,E=1,counts=empty,sample=4096",
+        "wgrad_varlen_k/M=72,N=80,E=3,counts=empty,sample=4096",
+        "wgrad_varlen_k/M=64,N=2048,E=2,counts=empty,sample=4096",
+        "wgrad_varlen_k/M=8,N=8,E=2,counts=empty,sample=3",
+    };
+    const struct sb_case c = parse(ids[_i]);
+    struct sb_samples s = samples_of(&c);
+    const int64_t places = sb_tensor_count(&s.whole);
+    unsigned char *held = calloc((size_t)places, 1);
+    ck_assert_ptr_nonnull(held);
+    for (int64_t i = 0; i < s.count; i++)
+        for (int64_t row = s.block[i].row; row < s.block[i].row_end; row++)
+            memset(held + (s.block[i].plane * s.whole.shape[1] + row) * s.whole.shape[2] + s.block[i].column, 1,
+                   (size_t)(s.block[i].column_end - s.block[i].column));
+    int64_t expected = 0;
+    for (int64_t i = 0; i < places; i++)
+        expected += held[i];
+    const clock_t start = clock();
+    ck_assert_int_eq(sb_samples_elements(&s), expected);
+    ck_assert(clock() - start < CLOCKS_PER_SEC);
+    free(held);
+    sb_samples_free(&s);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("golden/samples");
@@ -264,6 +294,7 @@ static Suite *make_suite(void)
     TCase *places = tcase_create("places");
     tcase_add_test(places, places_of_the_whole);
     tcase_add_test(places, shared_elements_count_once);
+    tcase_add_loop_test(places, many_tiles_are_counted, 0, 4);
     suite_add_tcase(suite, places);
     return suite;
 }

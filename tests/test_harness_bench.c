@@ -5,9 +5,11 @@
 #include "../harness/fma_peak.h"
 #include "../harness/ops.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check_main.h"
 
@@ -114,10 +116,11 @@ static const char *fake_cannot(const struct sb_bench_impl *impl, int path)
     return path == 2 ? "no such instructions" : NULL;
 }
 
-static void *fake_open(const struct sb_bench_impl *impl, const struct sb_case *c, struct sb_bench_about *about,
-                       struct sb_error *err)
+static void *fake_open(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan, const struct sb_case *c,
+                       struct sb_bench_about *about, struct sb_error *err)
 {
     (void)impl;
+    (void)plan;
     (void)err;
     about->work = WORK;
     snprintf(about->compared, sizeof about->compared, "all of %.100s", c->id);
@@ -223,7 +226,10 @@ static const char *printed(const struct sb_bench_impl *impl, const struct sb_ben
     memset(text, 0, sizeof text);
     FILE *f = fmemopen(text, sizeof text - 1, "w");
     ck_assert_ptr_nonnull(f);
-    sb_bench_print_case(f, impl, r);
+    sb_bench_print_call(f, r->c);
+    if (r->about.compared[0] != '\0')
+        sb_bench_print_about(f, impl, r);
+    sb_bench_print_rows(f, impl, r);
     ck_assert_int_eq(fclose(f), 0);
     return text;
 }
@@ -589,10 +595,51 @@ START_TEST(threads)
 }
 END_TEST
 
+static int threads_of_process(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(d);
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+/* The threads of a wider region end when a narrower one is to be timed: waiting, they would take processor time. */
+START_TEST(idle_threads_end)
+{
+    ck_assert_int_eq(sb_bench_use_threads(sb_bench_processors()), sb_bench_processors());
+    ck_assert_int_eq(threads_of_process(), sb_bench_processors());
+    ck_assert_int_eq(sb_bench_use_threads(1), 1);
+    for (int i = 0; i < 1000 && threads_of_process() > 1; i++) /* ending takes a moment */
+        usleep(1000);
+    ck_assert_int_eq(threads_of_process(), 1);
+}
+END_TEST
+
+/* A core may run two threads: no figure is called one of a core. */
+START_TEST(a_figure_is_of_a_thread)
+{
+    struct sb_bench_result r = timed_with(RIGHT, small_case);
+    const struct sb_bench_impl impl = faulty_impl();
+    const struct sb_bench_plan plan = {.min_samples = 5};
+    const char *text = printed(&impl, &r);
+    ck_assert(strstr(text, " a thread ") != NULL && strstr(text, "core") == NULL);
+    json_t *all = sb_bench_json(&impl, &plan, &r, 1);
+    const json_t *rate = json_object_get(json_row(all, "plain", 1), "rate");
+    ck_assert(near(json_number_value(json_object_get(rate, "per_thread")), row_of(&r, "plain", 1)->rate.median));
+    ck_assert_ptr_null(json_object_get(rate, "per_core"));
+    json_decref(all);
+    sb_bench_result_free(&r);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *s = suite_create("bench");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 120); /* others may use the machine */
     tcase_add_test(t, medians);
     tcase_add_test(t, where_the_median_lies);
     tcase_add_test(t, outliers);
@@ -611,6 +658,8 @@ static Suite *make_suite(void)
     tcase_add_test(t, the_implementations_own_cases);
     tcase_add_test(t, peak);
     tcase_add_test(t, threads);
+    tcase_add_test(t, idle_threads_end);
+    tcase_add_test(t, a_figure_is_of_a_thread);
     suite_add_tcase(s, t);
     return s;
 }

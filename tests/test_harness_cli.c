@@ -446,6 +446,51 @@ START_TEST(diff_judges_candidates)
 }
 END_TEST
 
+/* Writes one number of a copied golden file's table of places. */
+static void move_place(hsize_t row, hsize_t field, int64_t value)
+{
+    char path[128];
+    const hsize_t at[2] = {row, field}, one[2] = {1, 1};
+    snprintf(path, sizeof path, "%s/moved.h5", folder);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t table = H5Dopen2(file, "samples/dw", H5P_DEFAULT);
+    ck_assert(file >= 0 && table >= 0);
+    const hid_t space = H5Dget_space(table), memory = H5Screate_simple(2, one, NULL);
+    ck_assert_int_ge(H5Sselect_hyperslab(space, H5S_SELECT_SET, at, NULL, one, NULL), 0);
+    ck_assert_int_ge(H5Dwrite(table, H5T_NATIVE_INT64, memory, space, H5P_DEFAULT, &value), 0);
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Dclose(table);
+    ck_assert_int_ge(H5Fclose(file), 0);
+}
+
+/* Packed blocks say where they are, or are taken for the golden's. */
+START_TEST(diff_of_samples)
+{
+    char path[128];
+    expect(0, "1 case in",
+           "$S golden make --case wgrad_varlen_k/M=72,N=24,E=3,counts=20+0+33,sample=5 --out $D/sampled && "
+           "cp $D/sampled/*/*.h5 $D/sampled.h5");
+    expect(0, "the same bits in samples (5 tiles", "$S diff $D/sampled.h5 $D/sampled.h5");
+    expect(0, "ok", "cp $D/sampled.h5 $D/moved.h5 && echo ok");
+    move_place(2, 0, 0);
+    expect(1, "samples/dw of the candidate is not the case's table", "$S diff $D/sampled.h5 $D/moved.h5");
+    expect(1, "\"equal\": false", "$S diff --json $D/sampled.h5 $D/moved.h5");
+    snprintf(path, sizeof path, "%s/moved.h5", folder);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    ck_assert_int_ge(H5Ldelete(file, "samples/dw", H5P_DEFAULT), 0);
+    ck_assert_int_ge(H5Fclose(file), 0);
+    expect(0, "the same bits in samples (5 tiles", "$S diff $D/sampled.h5 $D/moved.h5");
+    /* As many blocks as experts, each a whole one, in another order: the shape does not tell packed from whole. */
+    expect(0, "1 case in",
+           "$S golden make --case wgrad_varlen_k/M=64,N=64,E=3,counts=20+0+33,sample=3 --out $D/planes && "
+           "cp $D/planes/*/*.h5 $D/planes.h5");
+    expect(0, "the same bits", "$S diff $D/planes.h5 $D/planes.h5");
+    expect(0, "1 passed, 0 failed", "$S check --golden $D/planes --device cpu");
+    expect(0, "intact", "$S golden verify --deep $D/planes");
+}
+END_TEST
+
 START_TEST(golden_make)
 {
     expect(2, "say where to", "$S golden make --suite smoke");
@@ -568,6 +613,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, one_bad_digest_file_is_told_once);
     tcase_add_test(t, damage_is_seen);
     tcase_add_test(t, diff_judges_candidates);
+    tcase_add_test(t, diff_of_samples);
     tcase_add_test(t, golden_make);
     tcase_add_test(t, reports);
     tcase_add_test(t, repeating_a_failure);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* mkdtemp */
 #include "harness_fake.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "../harness/expected.h"
@@ -359,6 +360,23 @@ START_TEST(a_missing_golden)
 }
 END_TEST
 
+/* A job that cannot be read is no end of the jobs. */
+START_TEST(jobs_that_cannot_be_read)
+{
+    const struct sb_memory memory = sb_memory_host();
+    const struct sb_message hello = {.kind = SB_MSG_HELLO, .usable = true, .device = "host (sm_0)"};
+    FILE *jobs = fdopen(open(folder, O_RDONLY), "r"), *out = tmpfile();
+    char text[4096];
+    ck_assert(jobs != NULL && out != NULL);
+    ck_assert_int_eq(sb_worker_serve(&fake_table, &memory, &hello, jobs, out), 2);
+    rewind(out);
+    text[fread(text, 1, sizeof text - 1, out)] = '\0';
+    ck_assert_ptr_nonnull(strstr(text, "could not read its next job"));
+    fclose(jobs);
+    fclose(out);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *s = suite_create("expected");
@@ -376,6 +394,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, another_file_is_bad_input);
     tcase_add_test(t, places);
     tcase_add_test(t, a_missing_golden);
+    tcase_add_test(t, jobs_that_cannot_be_read);
     suite_add_tcase(s, t);
     return s;
 }

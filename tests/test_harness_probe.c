@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../harness/probe_capture.h"
 #include "../harness/probe_files.h"
 #include "../harness/probe_replay.h"
 #include "../harness/probe_wgrad.h"
@@ -250,15 +251,46 @@ START_TEST(unwritten_outputs_fail)
 }
 END_TEST
 
-START_TEST(what_does_not_finish_fails)
+/* It is no pass, and no mismatch: no bit is known to be wrong. */
+START_TEST(what_does_not_finish)
 {
     struct sb_probe_outcome o;
     struct sb_probe_plan plan;
     const struct sb_probe_impl impl = fake(does_not_finish);
     const struct sb_probe_verdict v = probe(&impl, 100, false, &o, &plan);
-    ck_assert_int_eq(v.exit_status, 1);
+    ck_assert_int_eq(v.exit_status, 3);
+    ASSERT_HAS(v.text, "DID NOT FINISH: no verdict on fake: an illegal address");
+    ck_assert_ptr_null(strstr(v.text, "FAIL"));
+    ASSERT_HAS(printed(&plan), "\nDID NOT FINISH  fake (");
     ASSERT_HAS(printed(&plan), "it did not finish: an illegal address");
+    ck_assert_ptr_null(strstr(printed(&plan), "FAIL"));
+    const struct sb_probe_totals totals = {0};
+    json_t *all = sb_probe_json(&plan, &totals, &v);
+    const json_t *result = json_array_get(json_object_get(all, "results"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(result, "status")), "DID NOT FINISH");
+    json_decref(all);
     sb_probe_outcome_free(&o);
+}
+END_TEST
+
+/* Beside one that passed it is not covered up; what differs weighs more, and both are told. */
+START_TEST(what_does_not_finish_beside_others)
+{
+    struct sb_probe_outcome o[2] = {{.impl = impl_called("model"), .runs = true, .all = {.compared = 10}},
+                                    {.impl = impl_called("mma_sync"), .runs = true, .error = "out of memory"}};
+    struct sb_probe_plan plan = {.judge = o, .judges = 2};
+    struct sb_probe_verdict v = sb_probe_verdict(&plan, false, "");
+    ck_assert_int_eq(v.exit_status, 3);
+    ASSERT_HAS(v.text, "DID NOT FINISH: no verdict on mma_sync: out of memory (10 dot products compared, 0 differ");
+    o[0].all.differ = 1;
+    v = sb_probe_verdict(&plan, false, "");
+    ck_assert_int_eq(v.exit_status, 1);
+    ASSERT_HAS(v.text, "FAIL: not contract TC: model; did not finish: mma_sync: out of memory (");
+    o[0].all.differ = 0;
+    o[1].all = (struct sb_probe_count){.compared = 5, .differ = 2}; /* what it did compare counts */
+    v = sb_probe_verdict(&plan, false, "");
+    ck_assert_int_eq(v.exit_status, 1);
+    ASSERT_HAS(v.text, "FAIL: not contract TC: mma_sync; did not finish: mma_sync: ");
 }
 END_TEST
 
@@ -323,6 +355,77 @@ START_TEST(a_named_one_has_to_run)
     ck_assert_int_eq(sb_probe_verdict(&plan, true, "").exit_status, 1);
     o[0].all = (struct sb_probe_count){0};
     ck_assert_int_eq(sb_probe_verdict(&plan, false, "").exit_status, 3);
+}
+END_TEST
+
+static int times_in(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, part)) != NULL; p++)
+        n++;
+    return n;
+}
+
+/* The vector paths leave steps to the yardstick: the report says for which classes, once, and in each JSON result. */
+START_TEST(what_a_pass_is_not_worth)
+{
+    static const char said[] = "of the yardstick with itself mostly in nan-and-inf and infinities and half in any-bits";
+    const struct sb_probe_totals totals = {0};
+    const struct sb_probe_verdict v = {0};
+    struct sb_probe_outcome o[3] = {{.impl = impl_called("model"), .runs = true},
+                                    {.impl = impl_called("wgrad-avx2"), .runs = true},
+                                    {.impl = impl_called("wgrad-avx512"), .runs = true}};
+    struct sb_probe_plan plan = {.judge = o, .judges = 3};
+    ck_assert_int_eq(times_in(printed(&plan), said), 1);
+    json_t *all = sb_probe_json(&plan, &totals, &v);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *note = json_object_get(json_array_get(json_object_get(all, "results"), i), "note");
+        ck_assert(i == 0 ? json_is_null(note) : times_in(json_string_value(note), said) == 1);
+    }
+    json_decref(all);
+    o[1].runs = false;
+    ck_assert_int_eq(times_in(printed(&plan), said), 1);
+    plan.judges = 2;
+    ck_assert_int_eq(times_in(printed(&plan), said), 0);
+}
+END_TEST
+
+static bool all_finite(const uint16_t *bits, int count)
+{
+    for (int i = 0; i < count; i++)
+        if ((bits[i] & 0x7F80) == 0x7F80)
+            return false;
+    return true;
+}
+
+/* Percent of the blocks of `rows` rows and all columns that have a NaN or an infinity among their operands. */
+static int percent_not_finite(enum sb_tc_class cls, int rows)
+{
+    enum { TILES = 512, M = SB_PROBE_WGRAD_ROWS, N = SB_PROBE_WGRAD_COLS };
+    uint16_t a[M * SB_TC_K], b[SB_TC_K * N];
+    uint32_t c[M * N];
+    int found = 0;
+    for (uint64_t t = 0; t < TILES; t++) {
+        const struct sb_tc_tile tile = {M, N, a, b, c};
+        sb_tc_make_tile(1, cls, t, &tile);
+        for (int m = 0; m < M; m += rows)
+            found += !all_finite(a + m * SB_TC_K, rows * SB_TC_K) || !all_finite(b, SB_TC_K * N);
+    }
+    return 100 * found / (TILES * M / rows);
+}
+
+/* That note's own figures, for blocks of two rows (AVX2) and of four (AVX-512). */
+START_TEST(where_the_yardstick_meets_itself)
+{
+    for (int rows = 2; rows <= 4; rows += 2)
+        for (int cls = 0; cls < SB_TC_CLASSES; cls++) {
+            const int share = percent_not_finite((enum sb_tc_class)cls, rows);
+            const bool mostly = cls == SB_TC_NAN_AND_INF || cls == SB_TC_INFINITIES;
+            ck_assert_msg(mostly                  ? share >= 85
+                          : cls == SB_TC_ANY_BITS ? share >= 40 && share <= 60
+                                                  : share == 0,
+                          "%s: %d%%", sb_tc_class_name((enum sb_tc_class)cls), share);
+        }
 }
 END_TEST
 
@@ -493,6 +596,55 @@ START_TEST(missing_files)
 }
 END_TEST
 
+/* Blanks at a line's end do no harm, but no line is longer than 4096 bytes. */
+START_TEST(long_lines)
+{
+    char text[8192];
+    struct sb_error err = {0};
+    for (int length = 4096; length <= 4097; length++) {
+        put_right_set();
+        snprintf(text, sizeof text, "%s\n%-*s\n", BITS, length, BITS);
+        put("d_x_fp32.txt", text);
+        ck_assert_int_eq(sb_probe_replay(folder, false, &err), length == 4096 ? 0 : 2);
+    }
+    ASSERT_HAS(err.text, "d_x_fp32.txt:2: a line of more than 4096 bytes");
+    snprintf(text, sizeof text, "%s\n%-*s", BITS, 4097, BITS); /* nor the last, without an end */
+    put("d_x_fp32.txt", text);
+    ck_assert_int_eq(sb_probe_replay(folder, false, &err), 2);
+    ASSERT_HAS(err.text, "more than 4096 bytes");
+}
+END_TEST
+
+/* What did not finish has fewer dot products than it was to have: it is not recorded, the others are. */
+START_TEST(only_what_finished_is_captured)
+{
+    char dir[128];
+    struct sb_error err = {0};
+    struct sb_probe_sets sets;
+    struct sb_probe_outcome o[2];
+    struct sb_probe_plan plan;
+    snprintf(dir, sizeof dir, "%s/new", folder);
+    probe(impl_called("model"), 1000, true, &o[1], &plan);
+    probe(impl_called("model:24-bits"), 1000, true, &o[0], &plan);
+    plan.judge = o;
+    plan.judges = 2;
+    ck_assert_msg(sb_probe_capture_check(&plan, dir, &err), "%s", err.text);
+    ck_assert_int_ne(access(dir, F_OK), 0);
+    snprintf(o[0].error, sizeof o[0].error, "planted");
+    ck_assert_msg(sb_probe_capture_write(&plan, dir, &err), "%s", err.text);
+    ck_assert_msg(sb_probe_find_sets(dir, &sets, &err), "%s", err.text);
+    ck_assert_int_eq(sets.count, SB_TC_CLASSES);
+    for (int i = 0; i < sets.count; i++)
+        ASSERT_HAS(sets.set[i].folder, "new/model");
+    sb_probe_sets_free(&sets);
+    ck_assert_int_eq(sb_probe_replay(dir, false, &err), 0);
+    ck_assert(!sb_probe_capture_check(&plan, dir, &err));
+    ASSERT_HAS(err.text, "new/model: File exists; choose another folder");
+    sb_probe_outcome_free(&o[0]);
+    sb_probe_outcome_free(&o[1]);
+}
+END_TEST
+
 /* Sets of other operands lie beside ours where others publish; they are not judged, and not silently. */
 START_TEST(other_operands_are_left_out)
 {
@@ -560,7 +712,10 @@ static Suite *make_suite(void)
     tcase_add_loop_test(tc, each_variant_is_found_and_named, 0, sb_tc_variants());
     tcase_add_test(tc, a_right_tensor_core_passes);
     tcase_add_test(tc, unwritten_outputs_fail);
-    tcase_add_test(tc, what_does_not_finish_fails);
+    tcase_add_test(tc, what_does_not_finish);
+    tcase_add_test(tc, what_does_not_finish_beside_others);
+    tcase_add_test(tc, what_a_pass_is_not_worth);
+    tcase_add_test(tc, where_the_yardstick_meets_itself);
     tcase_add_test(tc, nothing_covered_is_no_pass);
     tcase_add_test(tc, one_wrong_bit_at_the_very_end);
     tcase_add_test(tc, a_fault_of_the_surroundings);
@@ -573,6 +728,8 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(files, make_folder, remove_folder);
     tcase_add_test(files, written_sets_read_back);
     tcase_add_loop_test(files, malformed_sets, 0, (int)(sizeof malformed / sizeof malformed[0]));
+    tcase_add_test(files, long_lines);
+    tcase_add_test(files, only_what_finished_is_captured);
     tcase_add_test(files, missing_files);
     tcase_add_test(files, other_operands_are_left_out);
     suite_add_tcase(suite, files);

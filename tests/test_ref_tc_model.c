@@ -3,7 +3,10 @@
 
 #include <fenv.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../ref/tc_bf16_k16_f25.h"
 
@@ -143,6 +146,8 @@ static const struct example {
     {"renormalised", 0, 0, 3, 0x3980, 0x3900, 0x3FC0, 0x3FC0, 0xBF80, 0x3FA0, 0x3F800001, 0x3F800000},
     /* 0 * 2^127 beside 2^-30 */
     {"zeros-with-exponents", 0, 0, 0, 0x0000, 0x7F00, 0x3080, 0x3F80, 0, 0, 0x30800000, 0x00000000},
+    /* 2^-149 and eight times 2^-152: beside a unit of 2^-151 each of them is nothing */
+    {"subnormal-c-normalised", 0x00000001, 0, 7, 0x1980, 0x1980, 0, 0, 0, 0, 0x00000001, 0x00000002},
     /* the contract's own example; the others have its bits further up or down, and are exact under the contract or
      * lose both of the last ones to it */
     {"no-floor", 0, 0, 1, 0x1B81, 0x1B01, 0x1A00, 0x9A00, 0x1800, 0x9800, 0x0000001F, 0x00000020},
@@ -240,6 +245,35 @@ START_TEST(roundings_of_a_term)
 }
 END_TEST
 
+/* Rules beyond the limits that the header states: no bits at all rather than wrong ones. */
+static const struct {
+    int fraction_bits, group;
+    bool taken;
+} limits[] = {
+    {0, 16, true},  {30, 16, true},  {30, 2, true},  {58, 1, true},  {31, 16, false}, {31, 2, false},
+    {59, 1, false}, {-1, 16, false}, {25, 0, false}, {25, 3, false}, {25, 32, false}, {25, -1, false},
+};
+enum { LIMITS = sizeof limits / sizeof limits[0] };
+
+START_TEST(rules_beyond_the_limits_abort)
+{
+    struct sb_tc_rules rules = sb_tc_contract();
+    const struct vector v = {.c = 0x3F800000};
+    rules.fraction_bits = limits[_i].fraction_bits;
+    rules.group = limits[_i].group;
+    fflush(NULL);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        _exit(sb_tc_model(&rules, v.c, v.a, v.b) == v.c ? 0 : 1);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(limits[_i].taken ? WIFEXITED(status) && WEXITSTATUS(status) == 0
+                                   : WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
+                  "%d bits, steps of %d: status %x", limits[_i].fraction_bits, limits[_i].group, (unsigned)status);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("ref tc_model");
@@ -249,6 +283,7 @@ static Suite *make_suite(void)
     tcase_add_loop_test(tc, each_variant_does_what_it_says, 0, EXAMPLES);
     tcase_add_test(tc, the_table);
     tcase_add_test(tc, roundings_of_a_term);
+    tcase_add_loop_test(tc, rules_beyond_the_limits_abort, 0, LIMITS);
     suite_add_tcase(suite, tc);
     return suite;
 }

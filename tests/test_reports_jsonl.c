@@ -4,6 +4,8 @@
 #include "check_main.h"
 
 #include <jansson.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { WHY = 512 };
 
@@ -689,6 +691,32 @@ START_TEST(the_schema_page_documents_every_field)
 }
 END_TEST
 
+/* A line for which there is no memory is not the end of the file: more may follow the end record, and must not. */
+START_TEST(a_line_that_does_not_fit_in_memory_is_refused)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return; /* its shadow fits in no limit */
+#endif
+    struct sb_report r = made_mixed();
+    struct sb_report back;
+    char why[WHY] = "";
+    const struct rlimit small = {1 << 30, 1 << 30};
+    char *const text = written(&r);
+    FILE *const f = tmpfile();
+    ck_assert_ptr_nonnull(f);
+    ck_assert(fputs(text, f) >= 0 && fflush(f) == 0);
+    ck_assert_int_eq(ftruncate(fileno(f), (off_t)8 << 30), 0);
+    rewind(f);
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &small), 0); /* of this test's own process */
+    ck_assert(!sb_jsonl_read(f, &back, why, WHY));
+    ck_assert_msg(strstr(why, "could not be read to its end") != NULL, "%s", why);
+    ck_assert_ptr_null(back.result);
+    fclose(f);
+    free(text);
+    sb_report_free(&r);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *const suite = suite_create("reports: JSON Lines");
@@ -722,6 +750,8 @@ static Suite *make_suite(void)
     tcase_add_test(refused, the_reason_cannot_carry_controls);
     tcase_add_test(refused, a_small_buffer_for_the_reason_is_respected);
     tcase_add_test(refused, only_a_result_parses_as_a_result);
+    if (strcmp(getenv("CK_FORK") != NULL ? getenv("CK_FORK") : "yes", "no") != 0)
+        tcase_add_test(refused, a_line_that_does_not_fit_in_memory_is_refused);
     suite_add_tcase(suite, refused);
     TCase *const documented = tcase_create("documented");
     tcase_add_test(documented, the_schema_page_documents_every_field);

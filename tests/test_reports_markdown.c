@@ -661,7 +661,7 @@ START_TEST(samples_are_said_with_their_share)
     copy_text(r.result[0].sampled, sizeof r.result[0].sampled, "128 tiles of 64x64, 0.26 % of dw");
     char *const page = page_of(&r, GITHUB_COMMENT);
     must_be_sound(page);
-    ck_assert_ptr_nonnull(strstr(page, "1 results rest on samples of the outputs"));
+    ck_assert_ptr_nonnull(strstr(page, "1 result rests on samples of the outputs"));
     ck_assert_ptr_nonnull(strstr(page, "### Compared on samples only\n\n| status | case | variant | compared |\n"));
     ck_assert_ptr_nonnull(strstr(page, "| PASS | `"));
     ck_assert_ptr_nonnull(strstr(page, " | 128 tiles of 64x64, 0.26 % of dw |\n"));
