@@ -173,7 +173,7 @@ int64_t sb_samples_elements(const struct sb_samples *s)
     const size_t count = (size_t)s->count;
     int64_t elements = 0;
     struct sb_block *const sorted = malloc((count + 1) * sizeof *sorted);
-    struct crossing x = {malloc((count + 1) * sizeof *x.block), 0};
+    struct crossing x = {calloc(count + 1, sizeof(const struct sb_block *)), 0};
     if (sorted != NULL && x.block != NULL && count > 0) {
         memcpy(sorted, s->block, count * sizeof *sorted);
         qsort(sorted, count, sizeof *sorted, by_plane_and_row);

@@ -241,7 +241,7 @@ struct telling {
     const struct sb_bench_impl *impl;
     struct sb_progress progress;
     double told; /* sb_seconds() of the last line */
-    int done;
+    int done, cases;
     bool as_text;
 };
 
@@ -255,14 +255,14 @@ static void on_opened(void *user, const struct sb_bench_result *r)
 }
 
 /* On a terminal a line that renews itself, and one that stays of what takes long. Elsewhere a line for what takes long
- * and each ten seconds: the number of cases done says nothing of one that takes minutes. */
+ * and each ten seconds: the number of cases done alone says nothing of one that takes minutes. */
 static void on_step(void *user, const char *what, bool takes_long)
 {
     const double interval = 10;
     struct telling *t = user;
     if (takes_long || (!t->progress.terminal && sb_seconds() - t->told >= interval)) {
         sb_progress_clear(&t->progress);
-        sb_print_line(stderr, "bench: %s", what);
+        sb_print_line(stderr, "bench: case %d of %d: %s", t->done + 1, t->cases, what);
         fflush(stderr);
         t->told = sb_seconds();
     } else if (t->progress.terminal) {
@@ -273,7 +273,7 @@ static void on_step(void *user, const char *what, bool takes_long)
 static bool time_cases(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan, const struct sb_selection *s,
                        bool as_text, struct sb_bench_result *r, struct sb_error *err)
 {
-    struct telling t = {.impl = impl, .as_text = as_text, .told = sb_seconds()};
+    struct telling t = {.impl = impl, .as_text = as_text, .told = sb_seconds(), .cases = s->count};
     struct sb_bench_plan watched = *plan;
     bool ok = true;
     watched.watch = (struct sb_bench_watch){on_opened, on_step, &t};

@@ -37,7 +37,7 @@ struct measurement {
     double *sample;    /* work a second, in the implementation's unit */
     double *processor; /* share of its threads' time that they ran */
     int count;
-    double spent;
+    double spent, last; /* seconds: of all samples, of the run before the next */
 };
 
 /* Seconds that the threads of this process have run so far, all together. */
@@ -77,6 +77,7 @@ static void sample_once(struct measurement *m, double unit_work)
     m->processor[m->count] = ran / seconds / m->subject.threads;
     m->sample[m->count++] = (double)m->subject.work / seconds / unit_work;
     m->spent += seconds;
+    m->last = seconds;
 }
 
 /* 1: done. */
@@ -102,16 +103,18 @@ static struct measurement *next(struct measurement *m, int count, const struct s
 
 static void tell_run(const struct sb_bench_watch *watch, const struct measurement *m, const char *which)
 {
-    sb_bench_tell(watch, false, "%s on %d thread%s, %s", m->row->name, m->subject.threads,
-                  m->subject.threads == 1 ? "" : "s", which);
+    const double worth_a_line = 2;
+    const bool warm_up = m->count == 0 && m->last <= 0;
+    sb_bench_tell(watch, warm_up ? m->subject.large : m->last >= worth_a_line, "%s on %d thread%s, %s", m->row->name,
+                  m->subject.threads, m->subject.threads == 1 ? "" : "s", which);
 }
 
 static void measure(struct measurement *m, int count, const struct sb_bench_plan *plan, double unit_work)
 {
-    double warm_up, ran;
+    double ran;
     for (int i = 0; i < count; i++) {
         tell_run(&plan->watch, &m[i], "warm-up");
-        run_once(&m[i], poisons[1], &warm_up, &ran);
+        run_once(&m[i], poisons[1], &m[i].last, &ran);
     }
     for (struct measurement *one; (one = next(m, count, plan)) != NULL;) {
         char run[32];

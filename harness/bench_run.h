@@ -13,6 +13,7 @@
 struct sb_bench_subject {
     int64_t work; /* of one run, in units of work (multiply-adds) */
     bool part;    /* of a sample of the call's outputs, not the call */
+    bool large;   /* a run may take seconds */
     int threads;
     void *state;
     /* Fills all outputs with this byte, untimed. NULL: no outputs. */

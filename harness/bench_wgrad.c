@@ -199,8 +199,8 @@ static bool expect_by_sample(struct wgrad *w, const struct sb_bench_watch *watch
         ok = accepted(sb_ref_wgrad_varlen_k_tiles(&w->args, SB_WGRAD_PLAIN, w->tile, w->checked, expected.data), err);
     }
     if (ok) {
-        sb_bench_tell(watch, true, "%s computes the whole call: %.3g GMAC a run, some ten seconds a core for 100",
-                      paths[w->fastest], (double)w->work * 1e-9);
+        sb_bench_tell(watch, true, "%s computes the whole call, %.3g GMAC, and so in every run", paths[w->fastest],
+                      (double)w->work * 1e-9);
         ok = accepted(w->calls->whole(&w->args, w->fastest, w->expected.data), err);
     }
     if (ok) {
@@ -239,6 +239,7 @@ static void choose_expected(struct wgrad *w, const struct sb_bench_plan *plan, s
 {
     const size_t size = sizeof about->compared;
     const int64_t all = sb_tensor_count(&w->samples.whole);
+    struct sb_samples some = w->samples;
     bool vector = false;
     w->fastest = SB_WGRAD_PLAIN;
     for (int path = 1; path < SB_WGRAD_PATHS; path++) {
@@ -248,13 +249,14 @@ static void choose_expected(struct wgrad *w, const struct sb_bench_plan *plan, s
     }
     w->fastest = vector ? w->fastest : SB_WGRAD_PLAIN;
     w->checked = tiles_of_work(w, CHECK_WORK);
+    some.count = w->checked;
     if (tiles_alone(w))
         snprintf(about->compared, size, "the sampled tiles with the plain reference");
     else if (w->work > w->calls->whole_limit)
         snprintf(about->compared, size,
                  "%d sampled tiles (%" PRId64 " of %" PRId64
                  " outputs) with the plain reference, all others with the first output of %s",
-                 w->checked, outputs_of_tiles(w, w->checked), all, paths[w->fastest]);
+                 w->checked, sb_samples_elements(&some), all, paths[w->fastest]);
     else
         snprintf(about->compared, size, "all %" PRId64 " outputs with the plain reference", all);
 }
@@ -355,6 +357,7 @@ static bool subject_wgrad(void *opened, int path, int threads, struct sb_bench_s
     if (path != SB_WGRAD_PLAIN || (w->work <= PART_WORK && w->dw.data != NULL)) {
         t->expected = w->expected;
         t->out = w->dw;
+        s->large = w->work > w->calls->whole_limit;
         return true;
     }
     t->tile = w->tile;

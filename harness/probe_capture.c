@@ -133,9 +133,9 @@ static void remove_unfinished(const char *folder)
     static const char *const other[] = {"about.txt", SB_PROBE_UNFINISHED};
     char path[SB_PATH_SIZE];
     for (int cls = 0; cls < SB_TC_CLASSES; cls++)
-        for (char letter = 'a'; letter <= 'd'; letter++) {
+        for (int i = 0; i < 4; i++) {
             const struct sb_probe_set set = {folder, sb_tc_class_name((enum sb_tc_class)cls)};
-            unlink(sb_probe_set_file(&set, letter, path, sizeof path));
+            unlink(sb_probe_set_file(&set, "abcd"[i], path, sizeof path));
         }
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%.940s/%s", folder, other[i]);

@@ -11,6 +11,8 @@ quick=(--seconds 0.01)
 
 # The table: what was timed, on what, beside what.
 expect 0 "GMAC/s" "$program" bench --case "$small" "${quick[@]}"
+expect 0 "; contract wgrad_varlen_k/tc-bf16-k16-f25 1" "$program" bench --case "$small" "${quick[@]}"
+expect 0 "" sh -c "\"$program\" bench --case '$small' ${quick[*]} | grep -qE '^samebits [0-9.]+, commit [^ ;]+; contract '"
 expect 0 "fma peak" "$program" bench --case "$small" "${quick[@]}"
 expect 0 "all 8640 outputs with the plain reference" "$program" bench --case "$small" "${quick[@]}"
 expect 0 "plain: sampled tiles" "$program" bench --case "$larger" "${quick[@]}" --path plain
@@ -24,12 +26,30 @@ for path in plain avx2 avx512; do
     expect 0 "" grep -qE "^  $path +([0-9]|NOT RUN: )" table
 done
 
+# Too large to be computed plainly: what is compared is told before that starts, and so is what takes long.
+if grep -qE '^  avx2 +[0-9]' table; then
+    "$program" bench --case 'wgrad_varlen_k/M=4096,N=4096,E=1,counts=equal,tokens=1024,sample=128' "${quick[@]}" \
+        >large 2>&1 &
+    bench=$!
+    for ((i = 0; i < 600; i++)); do
+        if grep -q "^bench: " large || ! kill -0 $bench 2>/dev/null; then break; fi
+        sleep 0.1
+    done
+    cp large by_then
+    kill $bench 2>/dev/null || true
+    wait $bench 2>/dev/null || true
+    expect 0 "17.2 GMAC; compared after every run: 256 sampled tiles" cat by_then
+    expect 0 "bench: case 1 of 1: the plain reference computes 256 sampled tiles" cat by_then
+    refuse "of peak" cat by_then
+fi
+
 # The JSON: one object with every figure, and the figures agree with each other.
 "$program" bench --json --case "$small" --case "$larger" "${quick[@]}" >bench.json 2>/dev/null
 cat >figures.py <<'END'
 import json
 bench = json.load(open("bench.json"))
 assert bench["op"] == "wgrad_varlen_k" and bench["impl"] == "ref" and bench["unit"] == "GMAC/s"
+assert bench["version"] and bench["commit"] and bench["contract"] == "wgrad_varlen_k/tc-bf16-k16-f25"
 assert bench["exit_status"] == 0 and bench["min_samples"] == 5 and bench["machine"]["processors"] >= 1
 assert [case["macs"] for case in bench["cases"]] == [22 * 72 * 40, 1024 * 128 * 128]
 for case in bench["cases"]:

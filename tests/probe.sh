@@ -37,6 +37,10 @@ expect 0 '"reason"' "$program" probe --list --json
     expect 0 "partial run: --class, --impl" "$program" probe --impl model --class ties,floor $few
     refuse "wide-exponents" "$program" probe --impl model --class ties,floor $few
     expect 0 '"exit_status": 0' "$program" probe --impl model $few --json
+    expect 0 "; contract TC (tc-bf16-k16-f25)" "$program" probe --impl model $few
+    expect 0 "seed 7, at least 1,000 dot products a class" "$program" probe --impl model $few --seed 7
+    expect 0 '"commit": "' "$program" probe --impl model $few --json
+    expect 0 '"processor": "' "$program" probe --impl model $few --json
     expect 0 "all classes                  19,456 " "$program" probe --impl model $few
 }
 "$program" probe --list >list

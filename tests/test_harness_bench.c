@@ -540,6 +540,65 @@ START_TEST(calls_too_large_to_compute_plainly)
 }
 END_TEST
 
+/* What was said, and how much was computed by then. */
+static struct {
+    int opened, calls_before, long_steps;
+    char steps[4096];
+} told;
+
+static void note_opened(void *user, const struct sb_bench_result *r)
+{
+    (void)user;
+    told.opened++;
+    told.calls_before = calls_made;
+    ck_assert(r->about.work > 0 && r->about.compared[0] != '\0');
+}
+
+static void note_step(void *user, const char *what, bool takes_long)
+{
+    (void)user;
+    told.long_steps += takes_long;
+    snprintf(told.steps + strlen(told.steps), sizeof told.steps - strlen(told.steps), "%s\n", what);
+}
+
+/* The case is described before anything of it is computed, what takes long is told before it starts, and a case's own
+ * samples change nothing. Where no vector path is timed, none computes. */
+START_TEST(told_before_it_is_computed)
+{
+    static const char *const ids[] = {"wgrad_varlen_k/M=72,N=40,E=3,counts=17+0+5",
+                                      "wgrad_varlen_k/M=72,N=40,E=3,counts=17+0+5,sample=2"};
+    char compared[2][sizeof(struct sb_bench_about)];
+    const struct sb_bench_impl impl = faulty_impl();
+    faulty.whole_limit = 1000;
+    fault = RIGHT;
+    for (int i = 0; i < 4; i++) {
+        struct sb_bench_result r;
+        struct sb_error err = {0};
+        const bool vector = i < 2;
+        const struct sb_case c = parsed(ids[i % 2]);
+        const struct sb_bench_plan plan = {.path = {true, vector, vector},
+                                           .threads = {1},
+                                           .thread_counts = 1,
+                                           .min_samples = 5,
+                                           .watch = {note_opened, note_step, NULL}};
+        memset(&told, 0, sizeof told);
+        calls_made = 0;
+        ck_assert_msg(sb_bench_case(&impl, &plan, &c, &r, &err), "%s", err.text);
+        ck_assert_msg(sb_bench_status(&r, 1) == 0, "%s", r.why);
+        ck_assert(told.opened == 1 && told.calls_before == 0);
+        ck_assert_int_eq(told.long_steps, vector ? 4 : 0); /* tiles, first output, warm-ups */
+        ck_assert(!vector == (strstr(told.steps, "avx2 computes the whole call") == NULL));
+        ck_assert(!vector == (strstr(told.steps, "avx2 on 1 thread, run 5") == NULL));
+        ck_assert(vector == (calls_made > 0)); /* whole calls */
+        snprintf(compared[i % 2], sizeof compared[0], "%s", r.about.compared);
+        if (i % 2 == 1)
+            ck_assert_str_eq(compared[0], compared[1]);
+        sb_bench_result_free(&r);
+    }
+    faulty.whole_limit = 1 << 30;
+}
+END_TEST
+
 START_TEST(calls_without_work)
 {
     static const struct {
@@ -654,6 +713,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, wrong_bytes_of_a_path);
     tcase_add_test(t, wrong_bytes_of_sampled_tiles);
     tcase_add_test(t, calls_too_large_to_compute_plainly);
+    tcase_add_test(t, told_before_it_is_computed);
     tcase_add_test(t, calls_without_work);
     tcase_add_test(t, the_implementations_own_cases);
     tcase_add_test(t, peak);
