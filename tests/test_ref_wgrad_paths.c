@@ -148,7 +148,7 @@ static uint16_t subnormals(uint64_t *state, int64_t k, bool second)
 {
     const uint32_t w = random_u32(state);
     if (second)
-        return bf16((int)(w >> 31), 118 + (int)(w >> 9) % 8, (int)w);
+        return bf16((int)(w >> 31), 100 + (int)(w >> 9) % 26, (int)w);
     return w % 3 == 0 && k / STEP % 2 == 0 ? bf16((int)(w >> 31), -126 + (int)(w >> 9) % 6, (int)w)
                                            : (uint16_t)(w & 0x807F);
 }
