@@ -10,6 +10,14 @@
 
 enum { BLOCK_ELEMENTS = 8192, BLOCK_BYTES = 8 * BLOCK_ELEMENTS };
 
+bool sb_tensor_same_layout(const struct sb_tensor *a, const struct sb_tensor *b)
+{
+    bool same = a->dtype == b->dtype && a->rank == b->rank;
+    for (int axis = 0; same && axis < a->rank; axis++)
+        same = a->shape[axis] == b->shape[axis];
+    return same;
+}
+
 bool sb_tensor_is_dense(const struct sb_tensor *t)
 {
     const int64_t last = t->rank > 0 ? t->shape[t->rank - 1] : 1;

@@ -19,6 +19,9 @@ void sb_bytes_sha256(const void *bytes, size_t size, char hex[SB_SHA256_HEX]);
 /* Is `t` without gaps, so that its logical bytes are its bytes? */
 bool sb_tensor_is_dense(const struct sb_tensor *t);
 
+/* Of one dtype, rank and shape? */
+bool sb_tensor_same_layout(const struct sb_tensor *a, const struct sb_tensor *b);
+
 /* Bytes of the logical elements. */
 size_t sb_tensor_logical_bytes(const struct sb_tensor *t);
 

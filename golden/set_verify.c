@@ -1,4 +1,5 @@
 /* set_verify.c - holding a set against its manifest, its checksums and, on request, a fresh computation. */
+#include "digest.h"
 #include "samples.h"
 #include "set.h"
 #include "set_parts.h"
@@ -86,14 +87,6 @@ static int64_t first_difference(const struct sb_tensor *a, const struct sb_tenso
     return first;
 }
 
-static bool same_layout(const struct sb_tensor *a, const struct sb_tensor *b)
-{
-    bool same = (a->data == NULL) == (b->data == NULL) && a->dtype == b->dtype && a->rank == b->rank;
-    for (int axis = 0; same && axis < a->rank; axis++)
-        same = a->shape[axis] == b->shape[axis];
-    return same;
-}
-
 /* "[3148]"; of packed blocks the place in the whole, "[2, 71, 4] of sample 3". */
 static void place_text(const struct sb_samples *s, int64_t first, char *buf, size_t size)
 {
@@ -118,7 +111,7 @@ static void compare_tensor(struct verify *v, const char *file, const char *group
 {
     char dataset[SB_DATASET_NAME], have[17], want[17], place[160];
     snprintf(dataset, sizeof dataset, "%s/%s", group, name);
-    if (!same_layout(stored, again)) {
+    if ((stored->data == NULL) != (again->data == NULL) || !sb_tensor_same_layout(stored, again)) {
         tell(v, file, dataset,
              "its dtype or shape is not what this build computes; make the set again with this build");
         return;

@@ -9,19 +9,11 @@
 #include "samples.h"
 #include "store_parts.h"
 
-static bool same_layout(const struct sb_tensor *a, const struct sb_tensor *b)
-{
-    bool same = a->dtype == b->dtype && a->rank == b->rank;
-    for (int axis = 0; same && axis < a->rank; axis++)
-        same = a->shape[axis] == b->shape[axis];
-    return same;
-}
-
 static bool read_table(const struct sb_h5_dataset *ds, const struct sb_tensor *table, enum sb_places *places,
                        struct sb_error *err)
 {
     const size_t bytes = sb_tensor_logical_bytes(table);
-    if (!same_layout(&ds->tensor, table))
+    if (!sb_tensor_same_layout(&ds->tensor, table))
         return true;
     void *const held = malloc(bytes);
     const bool ok = (held != NULL || sb_fail(err, SB_EXIT_BAD_INPUT, "%s: no memory for %s", ds->path, ds->name)) &&
@@ -42,9 +34,9 @@ bool sb_store_read_places(const char *path, const struct sb_samples *s, const st
     char name[SB_DATASET_NAME];
     struct sb_h5_dataset ds;
     struct sb_error foreign = {0}; /* of a type that no table has: it is another one */
-    const hid_t file = same_layout(out, &blocks) ? sb_h5_open(path, err) : -1;
+    const hid_t file = sb_tensor_same_layout(out, &blocks) ? sb_h5_open(path, err) : -1;
     if (file < 0)
-        return !same_layout(out, &blocks);
+        return !sb_tensor_same_layout(out, &blocks);
     bool ok = true;
     sb_store_table_path(s->whole.name, name);
     if (sb_h5_has(file, "samples") && sb_h5_has(file, name + 1)) {

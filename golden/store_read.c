@@ -1,5 +1,6 @@
 /* store_read.c - reading golden files and candidates. Nothing in a file is believed before it is checked: inputs
  * must have the layout that the case's own generator gives them, every tensor the digest that the file states. */
+#include "digest.h"
 #include "hdf5_util.h"
 #include "samples.h"
 #include "store_parts.h"
@@ -154,20 +155,10 @@ static void name_dataset(const struct reader *r, const char *group, const char *
     snprintf(r->dataset, SB_DATASET_NAME, "%s/%s", group, name);
 }
 
-static bool same_layout(const struct sb_tensor *a, const struct sb_tensor *b)
-{
-    if (a->dtype != b->dtype || a->rank != b->rank)
-        return false;
-    for (int axis = 0; axis < a->rank; axis++)
-        if (a->shape[axis] != b->shape[axis])
-            return false;
-    return true;
-}
-
 static bool check_layout(const struct reader *r, const struct sb_tensor *found, const struct sb_tensor *expected)
 {
     char have[128], want[128];
-    if (same_layout(found, expected))
+    if (sb_tensor_same_layout(found, expected))
         return true;
     return bad(r, "wrong %s: %s, where this case has %s", found->dtype != expected->dtype ? "dtype" : "shape",
                sb_layout_text(found, have, sizeof have), sb_layout_text(expected, want, sizeof want));

@@ -128,20 +128,12 @@ void sb_tell_samples(const struct sb_data *expected, int i, struct sb_result *re
         sb_samples_text(&expected->samples[i], result->sampled, sizeof result->sampled);
 }
 
-static bool same_layout(const struct sb_tensor *a, const struct sb_tensor *b)
-{
-    bool same = a->dtype == b->dtype && a->rank == b->rank;
-    for (int axis = 0; same && axis < a->rank; axis++)
-        same = a->shape[axis] == b->shape[axis];
-    return same;
-}
-
 /* What is to be compared of `out`: where samples of it are expected and it is the whole output, those alone, in memory
  * that the caller frees. Blocks that are packed already stay. */
 static bool take_samples(const struct sb_samples *s, const struct sb_tensor *out, bool packed, struct sb_tensor *taken)
 {
     *taken = *out;
-    if (packed || s->count == 0 || out->data == NULL || !same_layout(out, &s->whole))
+    if (packed || s->count == 0 || out->data == NULL || !sb_tensor_same_layout(out, &s->whole))
         return true;
     *taken = sb_samples_layout(s);
     taken->data = malloc(sb_tensor_logical_bytes(taken) + 1);
