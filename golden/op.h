@@ -145,6 +145,11 @@ struct sb_op {
      * all zero, where they hold the whole output. */
     bool (*samples)(const struct sb_case *c, int index, struct sb_samples *s, struct sb_error *err);
 
+    /* Optional. Computes one block of output `index` of an accepted call with the reference, from d->in, to `packed`,
+     * dense: any place, not those of samples alone. */
+    bool (*reference_block)(const struct sb_case *c, const struct sb_data *d, int index, const struct sb_block *block,
+                            void *packed, struct sb_error *err);
+
     /* Optional. Do `out` (same order as d->out, host memory) satisfy the contract's relations, in whatever
      * order? Says so, or names the first violation in `why`. */
     bool (*relations)(const struct sb_case *c, const struct sb_data *d, const struct sb_tensor *out, char *why,

@@ -379,6 +379,17 @@ static bool compute_samples(const struct sb_wgrad_args *args, struct sb_data *d,
     return ok;
 }
 
+static bool reference_block(const struct sb_case *c, const struct sb_data *d, int index, const struct sb_block *block,
+                            void *packed, struct sb_error *err)
+{
+    (void)index; /* dw is the only output */
+    char why[160];
+    const struct sb_wgrad_args args = sb_wgrad_args_of(c, d);
+    const struct sb_wgrad_tile tile = sb_wgrad_tile_of(block);
+    const struct sb_status status = sb_ref_wgrad_varlen_k_tiles(&args, sb_wgrad_best_path(), &tile, 1, packed);
+    return status.code == SB_OK || sb_fail(err, SB_EXIT_BAD_INPUT, "%s", sb_status_text(&status, why, sizeof why));
+}
+
 static bool compute_whole(const struct sb_case *c, const struct sb_wgrad_args *args, const int64_t shape[3],
                           struct sb_data *d, struct sb_error *err)
 {
@@ -415,6 +426,7 @@ const struct sb_op sb_op_wgrad_varlen_k = {
     .generate = generate,
     .reference = reference,
     .samples = sb_wgrad_samples,
+    .reference_block = reference_block,
     .resolve = resolve,
     .derived = derived,
     .misalign = misalign,

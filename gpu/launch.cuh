@@ -14,6 +14,15 @@ extern "C" void sb_count_launch(void);
 /* Launches kernel(args...) and returns the error of doing so; counts it if it was launched. Arguments are converted
  * to the kernel's own parameter types. Errors of the kernel's execution appear at the next synchronisation. */
 template <typename... Params, typename... Args>
+inline cudaError_t sb_launch_config(void (*kernel)(Params...), const cudaLaunchConfig_t *config, Args... args)
+{
+    const cudaError_t error = cudaLaunchKernelEx(config, kernel, static_cast<Params>(args)...);
+    if (error == cudaSuccess)
+        sb_count_launch();
+    return error;
+}
+
+template <typename... Params, typename... Args>
 inline cudaError_t sb_launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                              Args... args)
 {
@@ -22,10 +31,31 @@ inline cudaError_t sb_launch(void (*kernel)(Params...), dim3 grid, dim3 block, s
     config.blockDim = block;
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
-    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
-    if (error == cudaSuccess)
-        sb_count_launch();
-    return error;
+    return sb_launch_config(kernel, &config, args...);
+}
+
+/* The same in clusters of `cluster` blocks in a row, with dynamic shared memory of any size that the GPU has. */
+template <typename... Params, typename... Args>
+inline cudaError_t sb_launch_clusters(void (*kernel)(Params...), unsigned cluster, dim3 grid, dim3 block,
+                                      size_t shared_bytes, cudaStream_t stream, Args... args)
+{
+    const cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+    if (error != cudaSuccess)
+        return error;
+    cudaLaunchAttribute in_clusters;
+    in_clusters.id = cudaLaunchAttributeClusterDimension;
+    in_clusters.val.clusterDim.x = cluster;
+    in_clusters.val.clusterDim.y = 1;
+    in_clusters.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    config.attrs = &in_clusters;
+    config.numAttrs = 1;
+    return sb_launch_config(kernel, &config, args...);
 }
 
 /* ---- Results ------------------------------------------------------------------------------------------------- */

@@ -24,6 +24,15 @@ static __device__ __forceinline__ float ptx_add_rn_f32(float a, float b)
     return sum;
 }
 
+/* Two f32 rounded to bf16, nearest even, `low` in the low half; every NaN becomes 0x7FFF, subnormals are kept.
+ * PTX ISA, "Data Movement and Conversion Instructions: cvt". */
+static __device__ __forceinline__ uint32_t ptx_cvt_rn_bf16x2_f32(float low, float high)
+{
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
 /* ---- Shared-memory staging and warp matrices: sm_80 and every later target, no architecture suffix --------- */
 
 /* The .shared address of a pointer into shared memory, as the instructions below take it.
@@ -78,6 +87,23 @@ static __device__ __forceinline__ void ptx_ldmatrix_x4_trans(uint32_t fragment[4
                  : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
                  : "r"(shared_row)
                  : "memory");
+}
+
+/* Stores four 8x8 matrices of 16-bit elements. Lane l gives the address of row l % 8 of matrix l / 8 (16 bytes,
+ * aligned), and in fragment[i] the elements (row l / 4, columns 2*(l % 4) and + 1) of matrix i. All 32 lanes. sm_90 and
+ * later. PTX ISA, "Warp-level matrix store instruction: stmatrix". */
+static __device__ __forceinline__ void ptx_stmatrix_x4(uint32_t shared_row, const uint32_t fragment[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "r"(shared_row), "r"(fragment[0]), "r"(fragment[1]), "r"(fragment[2]), "r"(fragment[3])
+                 : "memory");
+}
+
+/* Stores 8 bytes, aligned, to shared memory. PTX ISA, "Data Movement and Conversion Instructions: st". */
+static __device__ __forceinline__ void ptx_st_shared_v2(uint32_t shared, uint32_t low, uint32_t high)
+{
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" : : "r"(shared), "r"(low), "r"(high) : "memory");
 }
 
 /* d += a * b for a bf16 16x16, b bf16 16x8 and d f32 16x8: one fused dot product of 16 pairs an element. All 32

@@ -49,6 +49,9 @@ struct sb_variant {
     const char *name;    /* "fused", "two_pass", "mma_sync" */
     const char *targets; /* "any", or the targets it is written for: "sm_90a", "sm_100f" */
     const char *summary; /* one line */
+    /* Computes without what the other variants are about (no tensor core), however slowly: where a reference on a CPU
+     * has samples alone, its outputs, held to those, are what the others are compared with. One an op at most. */
+    bool judge;
     /* NULL in a build without CUDA. */
     struct sb_gpu_result (*run)(const struct sb_gpu_call *call);
     /* Bytes of workspace for this call; NULL: none. */

@@ -24,6 +24,8 @@ struct sb_gpu_result sb_run_scale_pack_scatter(const struct sb_gpu_call *call);
 struct sb_gpu_result sb_run_scale_pack_rowmajor(const struct sb_gpu_call *call);
 struct sb_gpu_result sb_run_metadata_pack_chained(const struct sb_gpu_call *call);
 struct sb_gpu_result sb_run_wgrad_varlen_k_mma_sync(const struct sb_gpu_call *call);
+struct sb_gpu_result sb_run_wgrad_varlen_k_judge(const struct sb_gpu_call *call);
+struct sb_gpu_result sb_run_wgrad_varlen_k_wgmma(const struct sb_gpu_call *call);
 
 size_t sb_workspace_e8m0_upcast_two_pass(const struct sb_gpu_call *call);
 size_t sb_workspace_e8m0_upcast_hoisted(const struct sb_gpu_call *call);

@@ -28,6 +28,22 @@ extern "C" {
 struct sb_gpu_result sb_wgrad_varlen_k_mma_sync(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
                                                 void *stream);
 
+/* The same call, with the same memory, launches and rejections, in integers and f32 multiplications on ordinary cores:
+ * the contract's bits on any GPU for which an image was built, whatever its tensor core computes, at a small part of
+ * the speed. It is slower still by a large factor where, in 16 rows of a 128 x 128 tile, an operand that is not zero
+ * has an exponent outside -50 .. 40. */
+struct sb_gpu_result sb_wgrad_varlen_k_judge(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
+                                             void *stream);
+
+/* The same by wgmma and bulk tensor copies: sm_90a alone (H100, H200). Rows of dy and x that follow a segment may be
+ * read, up to 63 of them and inside the tensors, but have no part in the result.
+ *
+ * Two launches, no workspace, no host synchronisation. Returns sb_wgrad_check_args' rejections, then SB_TOO_LARGE
+ * {M or N, largest} past what 32-bit coordinates reach; cuda_error of the launches and of describing dy and x to the
+ * copy engine otherwise. */
+struct sb_gpu_result sb_wgrad_varlen_k_wgmma(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
+                                             void *stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_gpu.h"
 #include "bench_machine.h"
 #include "bench_print.h"
 #include "bench_wgrad.h"
@@ -15,14 +16,20 @@
 #include "text.h"
 #include "verbs.h"
 
-/* What can be timed. A further implementation is one more row. */
-static const struct sb_bench_impl *const impls[] = {&sb_bench_wgrad_varlen_k_ref, NULL};
+/* What can be timed, or NULL past the last. A further implementation is one more row. */
+static const struct sb_bench_impl *impl_at(int i)
+{
+    enum { COUNT = 2 };
+    const struct sb_bench_impl *const impls[COUNT] = {&sb_bench_wgrad_varlen_k_ref, sb_bench_wgrad_varlen_k_gpu()};
+    return i < COUNT ? impls[i] : NULL;
+}
 
 static const struct sb_option options[] = {
     SB_SELECT_OPTIONS,
-    {"impl", SB_OPT_TEXT, "NAME", "ref", 0, 0, "the implementation to time"},
-    {"path", SB_OPT_LIST, "PATH[,PATH]", NULL, 0, 0, "only these ways of computing: plain, avx2, avx512"},
-    {"threads", SB_OPT_LIST, "N|all[,N]", NULL, 0, 0, "numbers of threads; without it 1 and all"},
+    {"impl", SB_OPT_TEXT, "ref|gpu", "ref", 0, 0, "the reference on the CPU, or the kernels"},
+    {"path", SB_OPT_LIST, "PATH[,PATH]", NULL, 0, 0, "only these ways of computing: plain, avx2; of gpu the variants"},
+    {"device", SB_OPT_TEXT, "N", "0", 0, 0, "the GPU of gpu"},
+    {"threads", SB_OPT_LIST, "N|all[,N]", NULL, 0, 0, "numbers of threads of ref; without it 1 and all"},
     {"seconds", SB_OPT_TEXT, "S", "0.5", 0, 0, "time for each measurement; at least five samples in any case"},
     {"json", SB_OPT_FLAG, NULL, NULL, 0, 0, "one JSON object instead of a table"},
     {0},
@@ -36,8 +43,9 @@ static const struct sb_option_table table = {
     .options = options,
     .notes =
         "Without --suite or --case the implementation's own few cases are timed, with --op those of that op:\n"
-        "wgrad_varlen_k alone can be so far, on the CPU (ref). A MAC is one of the sum over segments of length * M * "
-        "N, steps not filled up to 16.\n"
+        "wgrad_varlen_k alone can be so far, on the CPU (ref) and on a GPU (gpu). A MAC is one of the sum over "
+        "segments of length * M *\n"
+        "N, steps not filled up to 16, and two operations of a TFLOP.\n"
         "  between     where the median lies in 95 of 100 measurements; five samples: the smallest and the largest, 94 "
         "of 100\n"
         "  deviation   median distance of a sample from the median\n"
@@ -46,16 +54,32 @@ static const struct sb_option_table table = {
         "  efficiency  against one thread, times the number of threads\n"
         "Two figures whose ranges overlap are not told apart: their ratio is 'not resolved'.\n"
         "\n"
+        "gpu: the time between two events on the stream, before and after one call on an idle device, so of calls of "
+        "microseconds the\n"
+        "launches too. Two runs warm up. Several copies of a call take turns where four times the L2 cache hold more "
+        "than one; outputs\n"
+        "are poisoned beforehand. Outputs of sampled calls are compared whole after both warm-ups and the last run, "
+        "those of others after\n"
+        "every run, inputs at the end. Of a GPU nothing is timed beside the calls: no power is set, no clock fixed.\n"
+        "  peak        the fastest tensor core instruction there is a loop for, on drawn operands in registers or "
+        "shared "
+        "memory\n"
+        "  SM clock    read during runs of 2 ms and more, where the driver's management library is there\n"
+        "\n"
         "--json: version, commit, contract, contract_version, started, op, impl, unit, yardstick, peak, seconds, "
         "min_samples, exit_status,\n"
-        "machine {cpu, processors, cores (0: not known), host, compiler, openmp, load_before, flaw},\n"
-        "cases [{case, reason, outcome, why, macs, compared, rows [{path, ceiling, threads, outcome, reason, part, "
-        "macs,\n"
+        "machine {cpu, processors, cores (0: not known), host, compiler, openmp, load_before, flaw, gpu: null or "
+        "{name,\n"
+        "compute_capability, multiprocessors, memory_bytes, l2_bytes, driver, cuda_compiler, targets}},\n"
+        "cases [{case, reason, outcome, why, macs, when, compared, remark, rows [{path, ceiling, threads, outcome, "
+        "reason, part, macs,\n"
         "rate, efficiency, of_peak, to_yardstick}]}]. outcome is TIMED, WRONG or NOT RUN; rate is null unless TIMED, "
         "else\n"
         "{samples, median, low, high, min, max, mad, per_thread, processor}, in the unit but for the last; a ratio is "
         "null\n"
-        "or {value, low, high, resolved}; part: some tiles alone were computed.\n"
+        "or {value, low, high, resolved}; part: some tiles alone were computed. Of gpu threads, per_thread and "
+        "processor "
+        "are null.\n"
         "\n"
         "Exit status: 0 timed; 1 bytes differ; 2 bad usage or bad input; 3 nothing could be timed.",
 };
@@ -65,17 +89,19 @@ static const struct sb_option_table table = {
 static const char *what_there_is(char *buf, size_t size)
 {
     buf[0] = '\0';
-    for (int i = 0; impls[i] != NULL; i++)
-        sb_append(buf, size, "%s%s with --impl %s", i > 0 ? ", " : "", impls[i]->op, impls[i]->impl);
+    const struct sb_bench_impl *impl;
+    for (int i = 0; (impl = impl_at(i)) != NULL; i++)
+        sb_append(buf, size, "%s%s with --impl %s", i > 0 ? ", " : "", impl->op, impl->impl);
     return buf;
 }
 
 static const struct sb_bench_impl *find_impl(const char *op, const char *name, struct sb_error *err)
 {
     char text[400];
-    for (int i = 0; impls[i] != NULL; i++)
-        if (strcmp(impls[i]->op, op) == 0 && strcmp(impls[i]->impl, name) == 0)
-            return impls[i];
+    const struct sb_bench_impl *impl;
+    for (int i = 0; (impl = impl_at(i)) != NULL; i++)
+        if (strcmp(impl->op, op) == 0 && strcmp(impl->impl, name) == 0)
+            return impl;
     sb_fail(err, SB_EXIT_BAD_INPUT, "%.60s with --impl %.60s cannot be timed; what can: %s", op, name,
             what_there_is(text, sizeof text));
     return NULL;
@@ -88,7 +114,7 @@ static const struct sb_bench_impl *named_impl(const struct sb_options *o, struct
     const struct sb_bench_impl *impl = NULL;
     const char *name = sb_option_text(o, "impl");
     if (!sb_option_given(o, "op"))
-        return find_impl(impls[0]->op, name, err);
+        return find_impl(impl_at(0)->op, name, err);
     for (int i = 0; sb_option_list(o, "op", i) != NULL; i++)
         for (const char *cursor = sb_option_list(o, "op", i); sb_next_word(&cursor, ',', word, sizeof word);) {
             const struct sb_bench_impl *one = find_impl(word, name, err);
@@ -183,9 +209,13 @@ static bool add_threads(struct sb_bench_plan *plan, const char *word, struct sb_
     return true;
 }
 
-static bool read_threads(const struct sb_options *o, struct sb_bench_plan *plan, struct sb_error *err)
+static bool read_threads(const struct sb_bench_impl *impl, const struct sb_options *o, struct sb_bench_plan *plan,
+                         struct sb_error *err)
 {
     char word[32];
+    if (!impl->threaded)
+        return !sb_option_given(o, "threads") ||
+               sb_fail(err, SB_EXIT_BAD_INPUT, "--threads: %s of %s has none", impl->impl, impl->op);
     if (!sb_option_given(o, "threads"))
         return add_threads(plan, "1", err) && add_threads(plan, "all", err);
     for (int i = 0; sb_option_list(o, "threads", i) != NULL; i++)
@@ -193,6 +223,14 @@ static bool read_threads(const struct sb_options *o, struct sb_bench_plan *plan,
             if (!add_threads(plan, word, err))
                 return false;
     return true;
+}
+
+static bool start(const struct sb_bench_impl *impl, const struct sb_options *o, struct sb_error *err)
+{
+    if (impl->start != NULL)
+        return impl->start(impl, sb_option_text(o, "device"), err);
+    return !sb_option_given(o, "device") ||
+           sb_fail(err, SB_EXIT_BAD_INPUT, "--device: %s of %s runs on the CPU", impl->impl, impl->op);
 }
 
 static bool read_seconds(const struct sb_options *o, struct sb_bench_plan *plan, struct sb_error *err)
@@ -225,14 +263,26 @@ static const char *first_wrong(const struct sb_bench_result *r, int count, char 
     return buf;
 }
 
+/* Why the first case was not timed. */
+static const char *first_reason(const struct sb_bench_result *r, char *buf, size_t size)
+{
+    buf[0] = '\0';
+    for (int i = 0; i < r->rows && buf[0] == '\0'; i++)
+        if (r->row[i].reason[0] != '\0' && !r->row[i].ceiling)
+            sb_append(buf, size, "%s by %s: %s", r->c->id, r->row[i].name, r->row[i].reason);
+    if (buf[0] == '\0')
+        sb_append(buf, size, "%s: %s", r->c->id, r->why);
+    return buf;
+}
+
 static int finish(const struct sb_bench_result *r, int count, struct sb_error *err)
 {
-    char wrong[400];
+    char wrong[400], reason[700];
     const int status = sb_bench_status(r, count);
     if (status == SB_EXIT_MISMATCH)
         sb_fail(err, SB_EXIT_MISMATCH, "wrong bytes, so no figure: %s", first_wrong(r, count, wrong, sizeof wrong));
     if (status == SB_EXIT_NOTHING_RAN)
-        sb_fail(err, SB_EXIT_NOTHING_RAN, "nothing was timed: no case has a path that runs here");
+        sb_fail(err, SB_EXIT_NOTHING_RAN, "nothing was timed: %s", first_reason(r, reason, sizeof reason));
     return status;
 }
 
@@ -323,8 +373,8 @@ static int run(const struct sb_options *o, struct sb_error *err)
     struct sb_bench_plan plan = {.min_samples = MIN_SAMPLES};
     int status = SB_EXIT_BAD_INPUT;
     const struct sb_bench_impl *impl = named_impl(o, err);
-    if (impl != NULL && read_paths(impl, o, &plan, err) && read_threads(o, &plan, err) && read_seconds(o, &plan, err) &&
-        select_cases(impl, o, &s, err))
+    if (impl != NULL && read_paths(impl, o, &plan, err) && read_threads(impl, o, &plan, err) &&
+        read_seconds(o, &plan, err) && select_cases(impl, o, &s, err) && start(impl, o, err))
         status = bench(impl, &plan, &s, sb_option_flag(o, "json"), err);
     sb_selection_free(&s);
     return status;

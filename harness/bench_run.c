@@ -109,19 +109,39 @@ static void tell_run(const struct sb_bench_watch *watch, const struct measuremen
                   m->subject.threads, m->subject.threads == 1 ? "" : "s", which);
 }
 
-static void measure(struct measurement *m, int count, const struct sb_bench_plan *plan, double unit_work)
+static void warm_up(struct measurement *m, int runs, const struct sb_bench_plan *plan)
 {
     double ran;
-    for (int i = 0; i < count; i++) {
-        tell_run(&plan->watch, &m[i], "warm-up");
-        run_once(&m[i], poisons[1], &m[i].last, &ran);
+    for (int i = 0; i < runs && m->row->outcome == SB_BENCH_TIMED; i++) {
+        tell_run(&plan->watch, m, "warm-up");
+        run_once(m, poisons[(i + 1) % 2], &m->last, &ran);
     }
+}
+
+/* What was left unlooked at while the clock mattered. */
+static void conclude_one(struct measurement *m)
+{
+    struct sb_error err = {0};
+    const struct sb_bench_subject *s = &m->subject;
+    if (m->row->outcome != SB_BENCH_TIMED || s->conclude == NULL || s->conclude(s, &err))
+        return;
+    m->row->outcome = SB_BENCH_WRONG;
+    snprintf(m->row->reason, sizeof m->row->reason, "%s", err.text);
+}
+
+static void measure(struct measurement *m, int count, const struct sb_bench_impl *impl,
+                    const struct sb_bench_plan *plan)
+{
+    for (int i = 0; i < count; i++)
+        warm_up(&m[i], impl->warm_ups > 0 ? impl->warm_ups : 1, plan);
     for (struct measurement *one; (one = next(m, count, plan)) != NULL;) {
         char run[32];
         snprintf(run, sizeof run, "run %d", one->count + 1);
         tell_run(&plan->watch, one, run);
-        sample_once(one, unit_work);
+        sample_once(one, impl->unit_work);
     }
+    for (int i = 0; i < count; i++)
+        conclude_one(&m[i]);
     for (int i = 0; i < count; i++)
         if (m[i].row->outcome == SB_BENCH_TIMED) {
             m[i].row->rate = sb_bench_figure_of(m[i].sample, m[i].count);
@@ -138,9 +158,9 @@ static struct sb_bench_row *add_row(struct sb_bench_result *r, const char *name,
     return row;
 }
 
-static bool not_run(struct sb_bench_row *row, const char *reason)
+static bool without_figure(struct sb_bench_row *row, enum sb_bench_outcome outcome, const char *reason)
 {
-    row->outcome = SB_BENCH_NOT_RUN;
+    row->outcome = outcome;
     snprintf(row->reason, sizeof row->reason, "%s", reason);
     return false;
 }
@@ -150,7 +170,7 @@ static bool enough_threads(struct sb_bench_row *row)
     char text[160];
     const int found = sb_bench_use_threads(row->threads);
     snprintf(text, sizeof text, "OpenMP gives %d thread%s, not %d", found, found == 1 ? "" : "s", row->threads);
-    return found == row->threads || not_run(row, text);
+    return found == row->threads || without_figure(row, SB_BENCH_NOT_RUN, text);
 }
 
 static void take(const struct sb_bench_subject *s, struct sb_bench_row *row, struct measurement *m, int *count)
@@ -160,29 +180,37 @@ static void take(const struct sb_bench_subject *s, struct sb_bench_row *row, str
     m[(*count)++] = (struct measurement){.subject = *s, .row = row};
 }
 
-static bool add_measurements(const struct sb_bench_impl *impl, void *opened, int threads,
-                             const struct sb_bench_plan *plan, struct sb_bench_result *r, struct measurement *m,
-                             int *count, struct sb_error *err)
+/* `made` is what making the subject returned. */
+static void take_if(bool made, const struct sb_bench_subject *s, const struct sb_error *why, struct sb_bench_row *row,
+                    struct measurement *m, int *count)
 {
-    struct sb_bench_subject s = {0};
+    if (made)
+        take(s, row, m, count);
+    else
+        without_figure(row, why->exit == SB_EXIT_MISMATCH ? SB_BENCH_WRONG : SB_BENCH_NOT_RUN, why->text);
+}
+
+static void add_measurements(const struct sb_bench_impl *impl, void *opened, int threads,
+                             const struct sb_bench_plan *plan, struct sb_bench_result *r, struct measurement *m,
+                             int *count)
+{
     if (impl->ceiling != NULL) {
+        struct sb_error why = {0};
+        struct sb_bench_subject s = {0};
         struct sb_bench_row *row = add_row(r, impl->ceiling, threads);
         row->ceiling = true;
-        impl->ceiling_subject(threads, &s);
         if (enough_threads(row))
-            take(&s, row, m, count);
+            take_if(impl->ceiling_subject(opened, threads, &s, &why), &s, &why, row, m, count);
     }
     for (int path = 0; impl->paths[path] != NULL; path++) {
+        struct sb_error why = {0};
+        struct sb_bench_subject s = {0};
         if (!plan->path[path] || impl->cannot(impl, path) != NULL)
             continue;
         struct sb_bench_row *row = add_row(r, impl->paths[path], threads);
-        if (!enough_threads(row))
-            continue;
-        if (!impl->subject(opened, path, threads, &s, err))
-            return false;
-        take(&s, row, m, count);
+        if (enough_threads(row))
+            take_if(impl->subject(opened, path, threads, &s, &why), &s, &why, row, m, count);
     }
-    return true;
 }
 
 static void add_absent_paths(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan,
@@ -190,7 +218,7 @@ static void add_absent_paths(const struct sb_bench_impl *impl, const struct sb_b
 {
     for (int path = 0; impl->paths[path] != NULL; path++)
         if (plan->path[path] && impl->cannot(impl, path) != NULL)
-            not_run(add_row(r, impl->paths[path], 0), impl->cannot(impl, path));
+            without_figure(add_row(r, impl->paths[path], 0), SB_BENCH_NOT_RUN, impl->cannot(impl, path));
 }
 
 /* The row of this name and number of threads that has a figure, or one without. */
@@ -251,14 +279,16 @@ static bool time_opened(const struct sb_bench_impl *impl, const struct sb_bench_
     double *samples = calloc(2 * most, SB_BENCH_MAX_SAMPLES * sizeof *samples);
     bool ok = (m != NULL && samples != NULL) || sb_fail(err, SB_EXIT_NOTHING_RAN, "no memory for the samples");
     for (int i = 0; ok && i < counts; i++)
-        ok = add_measurements(impl, opened, threads[i], plan, r, m, &count, err);
+        add_measurements(impl, opened, threads[i], plan, r, m, &count);
     for (int i = 0; ok && i < count; i++) {
         m[i].sample = samples + (size_t)(2 * i) * SB_BENCH_MAX_SAMPLES;
         m[i].processor = m[i].sample + SB_BENCH_MAX_SAMPLES;
     }
     if (ok) {
-        measure(m, count, plan, impl->unit_work);
+        measure(m, count, impl, plan);
         relate(impl, r);
+        if (impl->remark != NULL)
+            impl->remark(opened, r->remark, sizeof r->remark);
     }
     free(samples);
     free(m);

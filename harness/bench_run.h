@@ -23,6 +23,8 @@ struct sb_bench_subject {
     /* After each run: has every output byte the expected value? False with err (SB_EXIT_MISMATCH) saying where not.
      * NULL: run looks itself. */
     bool (*check)(const struct sb_bench_subject *s, int poison, struct sb_error *err);
+    /* After the last run of all subjects: what check left for then, as check. NULL: nothing. */
+    bool (*conclude)(const struct sb_bench_subject *s, struct sb_error *err);
 };
 
 struct sb_bench_default {
@@ -33,11 +35,13 @@ struct sb_bench_default {
 /* What was said of a case when it was opened. */
 struct sb_bench_about {
     int64_t work;       /* of the whole call */
-    char compared[200]; /* one line: which bytes are compared with what */
+    const char *when;   /* "after every run" */
+    char compared[300]; /* one line: which bytes are compared with what then */
 };
 
 struct sb_bench_plan;
 struct sb_bench_result;
+struct sb_device;
 
 /* Who is told how far it is. All of it may be NULL. */
 struct sb_bench_watch {
@@ -58,8 +62,14 @@ struct sb_bench_impl {
     const struct sb_bench_default *cases; /* timed where the user names none; end with call == NULL */
     const char *const *paths;             /* end with NULL; the first is the yardstick of the others */
     bool threaded;                        /* timed at each number of threads that the user names */
+    int warm_ups;                         /* checked runs before the timed ones, on the two poisons in turn; 0: one */
     const void *calls;                    /* of the implementation's own file */
 
+    /* Once before anything else: finds what it runs on; `device` is what the user named. What is not there shows in
+     * cannot. False with err: bad usage. NULL: it needs no device. */
+    bool (*start)(const struct sb_bench_impl *impl, const char *device, struct sb_error *err);
+    /* The GPU it runs on, or NULL. NULL pointer: the processor. */
+    const struct sb_device *(*device)(const struct sb_bench_impl *impl);
     /* Why this path cannot run here, or NULL if it can. */
     const char *(*cannot)(const struct sb_bench_impl *impl, int path);
     /* Inputs, and what there is to say. NULL with err: SB_EXIT_NOTHING_RAN where there is nothing to time in this call.
@@ -69,13 +79,18 @@ struct sb_bench_impl {
     /* Expected outputs, once before the first subject. False with err: SB_EXIT_MISMATCH where wrong bytes showed
      * already. NULL: open made them. */
     bool (*expect)(void *opened, const struct sb_bench_watch *watch, struct sb_error *err);
-    /* `subject` lives as long as the opened case. threads is 1 where the implementation is not threaded. */
+    /* `subject` lives as long as the opened case. threads is 1 where the implementation is not threaded. False with
+     * err: this path is WRONG (SB_EXIT_MISMATCH) or, for whatever else, does not run on this call. */
     bool (*subject)(void *opened, int path, int threads, struct sb_bench_subject *subject, struct sb_error *err);
+    /* What there is to say of the machine while the case was timed: one line, or "". NULL: nothing. */
+    void (*remark)(void *opened, char *buf, size_t size);
     void (*close)(void *opened);
 
-    /* What no path can pass, in the same unit and timed in the same turns: its name, and it. NULL: none. */
+    /* What no path can pass, in the same unit and timed in the same turns: its name, what it does, and it. NULL: none.
+     */
     const char *ceiling;
-    void (*ceiling_subject)(int threads, struct sb_bench_subject *subject);
+    const char *(*ceiling_kind)(const struct sb_bench_impl *impl);
+    bool (*ceiling_subject)(void *opened, int threads, struct sb_bench_subject *subject, struct sb_error *err);
 };
 
 /* ---- what came out ---------------------------------------------------------------------------------------------- */
@@ -86,7 +101,7 @@ const char *sb_bench_outcome_name(enum sb_bench_outcome outcome); /* "TIMED", "W
 struct sb_bench_row {
     const char *name; /* the path, or the ceiling */
     bool ceiling;
-    int threads; /* 0: at none, the path does not run here */
+    int threads; /* 0: at none, the path does not run here; 1 where the implementation is not threaded */
     enum sb_bench_outcome outcome;
     char reason[1024]; /* WRONG, NOT RUN */
     bool part;
@@ -104,6 +119,7 @@ struct sb_bench_result {
     struct sb_bench_about about;
     enum sb_bench_outcome outcome; /* WRONG: nothing of it was timed, or some row is wrong */
     char why[1024];
+    char remark[200];         /* of the machine, or "" */
     struct sb_bench_row *row; /* owned */
     int rows;
 };

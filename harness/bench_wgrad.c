@@ -12,7 +12,7 @@
 #include "../golden/samples.h"
 #include "../golden/wgrad_args.h"
 #include "../golden/wgrad_samples.h"
-#include "compare.h"
+#include "bench_compare.h"
 #include "fma_peak.h"
 #include "run_case.h"
 
@@ -168,18 +168,6 @@ static void copy_tiles(const struct wgrad *w, int tiles, const struct sb_tensor 
 
 /* ---- what is expected ------------------------------------------------------------------------------------------- */
 
-static bool compare(const struct sb_tensor *expected, const struct sb_tensor *actual, int poison, struct sb_error *err)
-{
-    struct sb_difference d;
-    const struct sb_compare_hints hints = {.poison = poison};
-    if (sb_compare(expected, actual, &hints, &d))
-        return true;
-    if (d.samples < 1)
-        return sb_fail(err, SB_EXIT_MISMATCH, "%s", d.text);
-    return sb_fail(err, SB_EXIT_MISMATCH, "%s; first at %s: expected %s, actual %s", d.text, d.sample[0].index,
-                   d.sample[0].expected, d.sample[0].actual);
-}
-
 static bool accepted(struct sb_status status, struct sb_error *err)
 {
     char text[400];
@@ -205,7 +193,7 @@ static bool expect_by_sample(struct wgrad *w, const struct sb_bench_watch *watch
     }
     if (ok) {
         copy_tiles(w, w->checked, &w->expected, actual.data);
-        ok = compare(&expected, &actual, SB_NO_POISON, err) ||
+        ok = sb_bench_compare(&expected, &actual, SB_NO_POISON, err) ||
              sb_fail_context(err, "%s against the plain reference", paths[w->fastest]);
     }
     free(expected.data);
@@ -276,6 +264,7 @@ static void *open_wgrad(const struct sb_bench_impl *impl, const struct sb_bench_
         ok = worth_timing(c, w, err) && draw_tiles(c, w, err);
     }
     about->work = w->work;
+    about->when = "after every run";
     if (ok) {
         choose_expected(w, plan, about);
         return w;
@@ -295,7 +284,7 @@ static void poison_out(const struct sb_bench_subject *s, int byte)
 static bool check_out(const struct sb_bench_subject *s, int poison, struct sb_error *err)
 {
     const struct timed *t = s->state;
-    return compare(&t->expected, &t->out, poison, err);
+    return sb_bench_compare(&t->expected, &t->out, poison, err);
 }
 
 static bool run_whole(const struct sb_bench_subject *s, double *seconds, struct sb_error *err)
@@ -387,9 +376,18 @@ static bool run_peak(const struct sb_bench_subject *s, double *seconds, struct s
     return right || sb_fail(err, SB_EXIT_MISMATCH, "a chain of multiply-adds did not end at 1");
 }
 
-static void peak_subject(int threads, struct sb_bench_subject *s)
+static const char *peak_kind(const struct sb_bench_impl *impl)
 {
+    (void)impl;
+    return sb_fma_peak_kind();
+}
+
+static bool peak_subject(void *opened, int threads, struct sb_bench_subject *s, struct sb_error *err)
+{
+    (void)opened;
+    (void)err;
     *s = (struct sb_bench_subject){.work = threads * sb_fma_peak_macs(), .threads = threads, .run = run_peak};
+    return true;
 }
 
 static const struct sb_bench_wgrad_calls reference_calls = {
@@ -415,5 +413,6 @@ const struct sb_bench_impl sb_bench_wgrad_varlen_k_ref = {
     .subject = subject_wgrad,
     .close = close_wgrad,
     .ceiling = "fma peak",
+    .ceiling_kind = peak_kind,
     .ceiling_subject = peak_subject,
 };

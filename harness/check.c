@@ -45,7 +45,8 @@ static const struct sb_option_table table = {
              "run, or less than --require asked for; 130 interrupted. What did not run is listed and never counts as "
              "passed.\n"
              "A case of a suite that neither a golden nor a digest file vouches for is bad input; relations that hold\n"
-             "are no verdict on bits.",
+             "are no verdict on bits. Where the CPU knows samples of an output alone, the op's device judge computes\n"
+             "all of it for the others to be compared with, whatever --variant names.",
 };
 
 /* One reason why cases could not be prepared. A damaged digest file is one reason for hundreds of them. */
@@ -252,6 +253,14 @@ static bool append_word(char *buf, size_t size, const char *before, const char *
     return true;
 }
 
+/* A judge that vouched for a sampled case may have been found wrong by any of the others: they run again with it. */
+static bool needs_the_others(const struct check *check, const struct sb_result *r)
+{
+    const struct sb_op_row *row = sb_op_row_find(check->ops, r->op);
+    const struct sb_variant *judge = row != NULL ? sb_variant_judge(row) : NULL;
+    return judge != NULL && strcmp(judge->name, r->variant) == 0 && r->sampled[0] != '\0';
+}
+
 /* With everything that the result may depend on. */
 static void repeat_command(const struct check *check, struct sb_result *r)
 {
@@ -262,7 +271,7 @@ static void repeat_command(const struct check *check, struct sb_result *r)
     bool fits = root == NULL || root[0] == '\0' || append_word(buf, size, "SAMEBITS_GOLDEN=", root, " ");
     fits = fits && append_word(buf, size, "", check->o->program, " check") &&
            append_word(buf, size, " --case ", r->case_id, "") &&
-           append_word(buf, size, " --variant ", r->variant, "") &&
+           (needs_the_others(check, r) || append_word(buf, size, " --variant ", r->variant, "")) &&
            append_word(buf, size, " --device ", sb_on_cpu(r->variant) ? "cpu" : check->device_arg[check->current], "");
     if (fits && check->set != NULL)
         fits = append_word(buf, size, " --golden ", check->set, "");

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../golden/digest.h"
 #include "../golden/samples.h"
 #include "../reports/text.h"
 #include "text.h"
@@ -184,7 +185,7 @@ struct survey {
     bool one_expected_value, one_actual_value;
     uint64_t expected_value, actual_value;
     int64_t swapped;                   /* how many hold the expected bytes in reverse order */
-    uint64_t expected_sum, actual_sum; /* order-free digests of all elements */
+    uint64_t expected_sum, actual_sum; /* order-free digests of these elements on both sides */
 };
 
 /* Mixes one value so that a sum over a tensor does not depend on the order but on every value. */
@@ -243,28 +244,89 @@ static void survey_mismatch(struct survey *s, const struct sb_tensor *expected, 
     }
 }
 
-static struct survey survey_all(const struct sb_tensor *expected, const struct sb_tensor *actual,
-                                const struct sb_compare_hints *hints, struct sb_difference *d)
+/* Elements `from` to `end`. Only what differs is looked at: equal elements add the same to both sums. */
+static struct survey survey_stretch(const struct sb_tensor *expected, const struct sb_tensor *actual,
+                                    const struct sb_compare_hints *hints, int64_t from, int64_t end)
 {
     struct survey s = {0};
-    const int64_t n = d->elements;
-    for (int64_t i = 0; i < n; i++) {
+    const int64_t n = sb_tensor_count(expected);
+    const size_t size = sb_dtype_size(expected->dtype);
+    if (sb_tensor_is_dense(expected) && sb_tensor_is_dense(actual) &&
+        memcmp((const char *)expected->data + (size_t)from * size, (const char *)actual->data + (size_t)from * size,
+               (size_t)(end - from) * size) == 0)
+        return s;
+    for (int64_t i = from; i < end; i++) {
         const uint64_t e = sb_element_bits(expected, i), a = sb_element_bits(actual, i);
-        s.expected_sum += mix(e);
-        s.actual_sum += mix(a);
         if (e == a)
             continue;
+        s.expected_sum += mix(e);
+        s.actual_sum += mix(a);
         survey_mismatch(&s, expected, hints, i, e, a);
         s.from_left += i > 0 && a == sb_element_bits(expected, i - 1);
         s.from_right += i + 1 < n && a == sb_element_bits(expected, i + 1);
-        if (d->samples < SB_MAX_SAMPLES) {
-            struct sb_sample *sample = &d->sample[d->samples++];
-            sb_index_text(expected, hints, i, sample->index, sizeof sample->index);
-            sb_value_text(expected->dtype, e, sample->expected, sizeof sample->expected);
-            sb_value_text(expected->dtype, a, sample->actual, sizeof sample->actual);
-            sb_ulp_text(expected->dtype, e, a, sample->distance, sizeof sample->distance);
-        }
     }
+    return s;
+}
+
+/* `s` and the survey of a later stretch as one. */
+static void join(struct survey *s, const struct survey *later, int rank)
+{
+    if (later->count == 0)
+        return;
+    if (s->count == 0) {
+        *s = *later;
+        return;
+    }
+    for (int axis = 0; axis < rank; axis++) {
+        s->low[axis] = later->low[axis] < s->low[axis] ? later->low[axis] : s->low[axis];
+        s->high[axis] = later->high[axis] > s->high[axis] ? later->high[axis] : s->high[axis];
+    }
+    s->one_expected_value =
+        s->one_expected_value && later->one_expected_value && s->expected_value == later->expected_value;
+    s->one_actual_value = s->one_actual_value && later->one_actual_value && s->actual_value == later->actual_value;
+    s->last = later->last;
+    s->count += later->count;
+    s->poison += later->poison;
+    s->from_left += later->from_left;
+    s->from_right += later->from_right;
+    s->zero_sign += later->zero_sign;
+    s->nan_payload += later->nan_payload;
+    s->swapped += later->swapped;
+    s->expected_sum += later->expected_sum;
+    s->actual_sum += later->actual_sum;
+}
+
+static void take_samples(const struct sb_tensor *expected, const struct sb_tensor *actual,
+                         const struct sb_compare_hints *hints, const struct survey *s, struct sb_difference *d)
+{
+    for (int64_t i = s->first; s->count > 0 && i <= s->last && d->samples < SB_MAX_SAMPLES; i++) {
+        const uint64_t e = sb_element_bits(expected, i), a = sb_element_bits(actual, i);
+        if (e == a)
+            continue;
+        struct sb_sample *sample = &d->sample[d->samples++];
+        sb_index_text(expected, hints, i, sample->index, sizeof sample->index);
+        sb_value_text(expected->dtype, e, sample->expected, sizeof sample->expected);
+        sb_value_text(expected->dtype, a, sample->actual, sizeof sample->actual);
+        sb_ulp_text(expected->dtype, e, a, sample->distance, sizeof sample->distance);
+    }
+}
+
+/* Stretch by stretch, on all processors: nobody waits a minute for the description of a gigabyte of wrong elements. */
+static struct survey survey_all(const struct sb_tensor *expected, const struct sb_tensor *actual,
+                                const struct sb_compare_hints *hints, struct sb_difference *d)
+{
+    enum { STRETCHES = 256 };
+    struct survey part[STRETCHES];
+    struct survey s = {0};
+    const int64_t n = d->elements, step = sb_cdiv(n, STRETCHES);
+    const int rank = hints->samples != NULL ? hints->samples->whole.rank : expected->rank;
+#pragma omp parallel for schedule(dynamic) if (n >= SB_PARALLEL_FROM)
+    for (int k = 0; k < STRETCHES; k++)
+        part[k] = survey_stretch(expected, actual, hints, k * step < n ? k * step : n,
+                                 (k + 1) * step < n ? (k + 1) * step : n);
+    for (int k = 0; k < STRETCHES; k++)
+        join(&s, &part[k], rank);
+    take_samples(expected, actual, hints, &s, d);
     return s;
 }
 

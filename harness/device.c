@@ -76,6 +76,26 @@ static bool gpu_fill(void *device, int byte, size_t bytes, struct sb_error *err)
     return cuda_ok(cudaMemset(device, byte, bytes), "fill on the device", err) && gpu_synchronise(err);
 }
 
+static bool gpu_time_begin(const struct sb_memory *m, struct sb_error *err)
+{
+    return cuda_ok(cudaEventRecord(m->timer[0], m->stream), "start of a timing", err);
+}
+
+static bool gpu_time_end(const struct sb_memory *m, struct sb_error *err)
+{
+    return cuda_ok(cudaEventRecord(m->timer[1], m->stream), "end of a timing", err);
+}
+
+static bool gpu_time_read(const struct sb_memory *m, double *seconds, struct sb_error *err)
+{
+    float ms = 0;
+    if (!cuda_ok(cudaEventSynchronize(m->timer[1]), "the device stopped", err) ||
+        !cuda_ok(cudaEventElapsedTime(&ms, m->timer[0], m->timer[1]), "time between two events", err))
+        return false;
+    *seconds = 1e-3 * (double)ms;
+    return true;
+}
+
 static const char *gpu_error_text(int code)
 {
     return cudaGetErrorString((cudaError_t)code);
@@ -132,7 +152,10 @@ int sb_devices(struct sb_device devices[SB_MAX_DEVICES], char *why, size_t why_s
         snprintf(d->name, sizeof d->name, "%.63s", p.name);
         snprintf(d->label, sizeof d->label, "%d: %s (sm_%d)", i, d->name, d->compute_capability);
         d->memory_bytes = (int64_t)p.totalGlobalMem;
+        d->l2_bytes = p.l2CacheSize;
         d->multiprocessors = p.multiProcessorCount;
+        snprintf(d->pci, sizeof d->pci, "%04x:%02x:%02x.0", (unsigned)p.pciDomainID, (unsigned)p.pciBusID,
+                 (unsigned)p.pciDeviceID);
     }
     if (filled == 0)
         snprintf(why, why_size, "the driver lists %d GPUs but gives the properties of none", n);
@@ -210,9 +233,11 @@ static bool image_ok(const struct sb_device *device, struct sb_error *err)
 bool sb_device_open(const struct sb_device *device, struct sb_memory *memory, struct sb_error *err)
 {
     cudaStream_t stream = NULL;
+    cudaEvent_t begin = NULL, end = NULL;
     if (!cuda_ok(cudaSetDevice(device->index), device->label, err) || !image_ok(device, err) ||
         /* Not ordered with the default stream: a kernel launched on the wrong stream has a chance to show. */
-        !cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), device->label, err)) {
+        !cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), device->label, err) ||
+        !cuda_ok(cudaEventCreate(&begin), device->label, err) || !cuda_ok(cudaEventCreate(&end), device->label, err)) {
         err->exit = SB_EXIT_NOTHING_RAN;
         return false;
     }
@@ -224,6 +249,10 @@ bool sb_device_open(const struct sb_device *device, struct sb_memory *memory, st
                                  .synchronise = gpu_synchronise,
                                  .error_text = gpu_error_text,
                                  .launches = sb_gpu_launches,
+                                 .time_begin = gpu_time_begin,
+                                 .time_end = gpu_time_end,
+                                 .time_read = gpu_time_read,
+                                 .timer = {begin, end},
                                  .stream = stream,
                                  .compute_capability = device->compute_capability};
     return true;

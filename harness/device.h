@@ -13,7 +13,9 @@ struct sb_device {
     char name[64];
     char label[96]; /* "0: NVIDIA H200 (sm_90)" */
     int64_t memory_bytes;
+    int64_t l2_bytes;
     int multiprocessors;
+    char pci[32]; /* "0000:0f:00.0": how the driver's own library knows it */
 };
 
 /* Fills in up to SB_MAX_DEVICES and returns their number. 0: `why` says why ("built without CUDA", "no NVIDIA driver

@@ -23,6 +23,12 @@ struct sb_memory {
     /* English text of a code that a launch function returned. Static storage. */
     const char *(*error_text)(int code);
     int64_t (*launches)(void); /* kernels launched so far, or -1: unknown */
+    /* A span of the device's own time on `stream`: time_begin and time_end put its ends there and return, time_read
+     * waits for the second and says what lies between. Each: false as above. */
+    bool (*time_begin)(const struct sb_memory *m, struct sb_error *err);
+    bool (*time_end)(const struct sb_memory *m, struct sb_error *err);
+    bool (*time_read)(const struct sb_memory *m, double *seconds, struct sb_error *err);
+    void *timer[2]; /* theirs */
     void *stream;
     int compute_capability; /* 90, 100, 121 */
 };

@@ -76,6 +76,15 @@ static const struct sb_variant wgrad_varlen_k[] = {
      .summary = "mma.sync.m16n8k16, one accumulator per output",
      .run = KERNEL(sb_run_wgrad_varlen_k_mma_sync),
      .cannot = KERNEL(sb_cannot_wgrad_varlen_k_mma_sync)},
+    {.name = "judge",
+     .targets = "any",
+     .summary = "contract TC on ordinary cores: judges the others where the reference has samples alone",
+     .judge = true,
+     .run = KERNEL(sb_run_wgrad_varlen_k_judge)},
+    {.name = "wgmma",
+     .targets = "sm_90a",
+     .summary = "wgmma.m64n256k16 fed by bulk tensor copies, persistent blocks",
+     .run = KERNEL(sb_run_wgrad_varlen_k_wgmma)},
     {0},
 };
 
@@ -109,6 +118,14 @@ const struct sb_variant *sb_variant_find(const struct sb_op_row *row, const char
 {
     for (const struct sb_variant *v = row->variants; v->name != NULL; v++)
         if (strcmp(v->name, variant) == 0)
+            return v;
+    return NULL;
+}
+
+const struct sb_variant *sb_variant_judge(const struct sb_op_row *row)
+{
+    for (const struct sb_variant *v = row->variants; v->name != NULL; v++)
+        if (v->judge)
             return v;
     return NULL;
 }

@@ -19,5 +19,7 @@ const struct sb_op_table *sb_op_table(void);
 
 const struct sb_op_row *sb_op_row_find(const struct sb_op_table *table, const char *op);
 const struct sb_variant *sb_variant_find(const struct sb_op_row *row, const char *variant);
+/* The variant that vouches for outputs too large for the reference; NULL: the op has none. */
+const struct sb_variant *sb_variant_judge(const struct sb_op_row *row);
 
 #endif

@@ -7,6 +7,7 @@
 #include "interrupt.h"
 #include "json.h"
 #include "probe_capture.h"
+#include "probe_gpu.h"
 #include "probe_replay.h"
 #include "probe_report.h"
 #include "progress.h"
@@ -18,6 +19,8 @@ static const struct sb_option options[] = {
     {"impl", SB_OPT_LIST, "NAME[,NAME]", NULL, 0, 0, "these implementations, and exit 3 unless each runs (see --list)"},
     {"seed", SB_OPT_INT, "N", "1", 0, INT64_MAX, "other operands of the same classes"},
     {"count", SB_OPT_INT, "N", "262144", 1, INT64_C(1) << 40, "dot products a class, rounded up to whole tiles"},
+    {"device", SB_OPT_INT, "N", "0", 0, SB_MAX_DEVICES - 1,
+     "tensor cores of GPU number N, and exit 3 unless it can be used"},
     {"capture", SB_OPT_TEXT, "DIR", NULL, 0, 0, "record some dot products of each class, for --replay"},
     {"replay", SB_OPT_TEXT, "DIR", NULL, 0, 0, "judge recorded dot products, in DIR and below, and run nothing"},
     {"list", SB_OPT_FLAG, NULL, NULL, 0, 0, "list classes and why they exist, and implementations"},
@@ -232,6 +235,10 @@ static int run_impls(const struct sb_options *o, struct sb_error *err)
         sb_fail(err, SB_EXIT_BAD_INPUT, "out of memory");
         return SB_EXIT_BAD_INPUT;
     }
+    if (sb_option_given(o, "device") && !sb_probe_gpu_choose((int)sb_option_int(o, "device"), err)) {
+        free(p);
+        return (int)err->exit;
+    }
     p->o = o;
     p->plan.seed = (uint64_t)sb_option_int(o, "seed");
     p->plan.count = sb_option_int(o, "count");
@@ -245,6 +252,7 @@ static int run_impls(const struct sb_options *o, struct sb_error *err)
     const int status = run_and_report(p, err);
     for (int i = 0; i < p->plan.judges; i++)
         sb_probe_outcome_free(&p->outcome[i]);
+    sb_probe_gpu_close();
     free(p);
     return status;
 }

@@ -1,4 +1,4 @@
-/* probe_impl.c - the table of arithmetics, and those that need no GPU: the yardstick and the models. */
+/* probe_impl.c - the table of arithmetics, the yardstick, and the models. */
 #include "probe_impl.h"
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "../golden/tc_vectors.h"
 #include "../ref/tc_model.h"
+#include "probe_gpu.h"
 #include "probe_wgrad.h"
 
 enum { ROWS = 16, COLS = 8 }; /* the tile of mma.sync.m16n8k16 */
@@ -90,29 +91,83 @@ static bool model_run(const struct sb_probe_impl *impl, const struct sb_probe_ba
 
 /* ---- the table -------------------------------------------------------------------------------- */
 
-static bool not_in_this_build(const struct sb_probe_impl *impl, char *text, size_t size)
-{
-    snprintf(text, size, "this build has no kernel that probes %s", impl->summary);
-    return false;
-}
-
 /* See plain_step in ref/wgrad_vector.inc. */
 static const char of_wgrad[] =
     "CPU paths: a step with a NaN or an infinity among its block's operands is done by the plain model itself, so the "
     "comparison is of the yardstick with itself mostly in nan-and-inf and infinities and half in any-bits; steps of "
     "finite operands are computed by vectors";
 
+static const char of_wgmma_d0[] =
+    "wgmma_d0: an instruction without an accumulator; c is +0 in all of its dot products, in every class";
+
 static const struct sb_probe_impl fixed[] = {
-    {"plain", "the reference's scalar steps", SB_PROBE_YARDSTICK, ROWS, COLS, 0, NULL, on_cpu, plain_run},
-    {"mma_sync", "mma.sync.m16n8k16", SB_PROBE_TENSOR_CORE, 16, 8, 0, NULL, not_in_this_build, NULL},
-    {"wgmma", "wgmma.mma_async m64n256k16", SB_PROBE_TENSOR_CORE, 64, 256, 0, NULL, not_in_this_build, NULL},
-    {"tcgen05", "tcgen05.mma m128n256k16", SB_PROBE_TENSOR_CORE, 128, 256, 0, NULL, not_in_this_build, NULL},
-    {"wgrad-avx2", "wgrad_varlen_k's AVX2 path", SB_PROBE_CPU, SB_PROBE_WGRAD_ROWS, SB_PROBE_WGRAD_COLS, SB_WGRAD_AVX2,
-     of_wgrad, sb_probe_wgrad_available, sb_probe_wgrad_run},
-    {"wgrad-avx512", "wgrad_varlen_k's AVX-512 path", SB_PROBE_CPU, SB_PROBE_WGRAD_ROWS, SB_PROBE_WGRAD_COLS,
-     SB_WGRAD_AVX512, of_wgrad, sb_probe_wgrad_available, sb_probe_wgrad_run},
-    {"model", "the contract's rules, written a second time", SB_PROBE_MODEL, ROWS, COLS, CONTRACT, NULL, on_cpu,
-     model_run},
+    {.name = "plain",
+     .summary = "the reference's scalar steps",
+     .kind = SB_PROBE_YARDSTICK,
+     .rows = ROWS,
+     .cols = COLS,
+     .available = on_cpu,
+     .run = plain_run},
+    {.name = "mma_sync",
+     .summary = "mma.sync.m16n8k16",
+     .kind = SB_PROBE_TENSOR_CORE,
+     .rows = 16,
+     .cols = 8,
+     .number = SB_PROBE_MMA_SYNC,
+     .available = sb_probe_gpu_available,
+     .run = sb_probe_gpu_run},
+    {.name = "wgmma",
+     .summary = "wgmma.mma_async m64n256k16",
+     .kind = SB_PROBE_TENSOR_CORE,
+     .rows = 64,
+     .cols = 256,
+     .number = SB_PROBE_WGMMA,
+     .available = sb_probe_gpu_available,
+     .run = sb_probe_gpu_run},
+    {.name = "wgmma_d0",
+     .summary = "wgmma.mma_async m64n256k16, scale-d 0",
+     .kind = SB_PROBE_TENSOR_CORE,
+     .rows = 64,
+     .cols = 256,
+     .number = SB_PROBE_WGMMA_D0,
+     .zero_c = true,
+     .note = of_wgmma_d0,
+     .available = sb_probe_gpu_available,
+     .run = sb_probe_gpu_run},
+    {.name = "tcgen05",
+     .summary = "tcgen05.mma m128n256k16",
+     .kind = SB_PROBE_TENSOR_CORE,
+     .rows = 128,
+     .cols = 256,
+     .number = SB_PROBE_TCGEN05,
+     .available = sb_probe_gpu_available,
+     .run = sb_probe_gpu_run},
+    {.name = "wgrad-avx2",
+     .summary = "wgrad_varlen_k's AVX2 path",
+     .kind = SB_PROBE_CPU,
+     .rows = SB_PROBE_WGRAD_ROWS,
+     .cols = SB_PROBE_WGRAD_COLS,
+     .number = SB_WGRAD_AVX2,
+     .note = of_wgrad,
+     .available = sb_probe_wgrad_available,
+     .run = sb_probe_wgrad_run},
+    {.name = "wgrad-avx512",
+     .summary = "wgrad_varlen_k's AVX-512 path",
+     .kind = SB_PROBE_CPU,
+     .rows = SB_PROBE_WGRAD_ROWS,
+     .cols = SB_PROBE_WGRAD_COLS,
+     .number = SB_WGRAD_AVX512,
+     .note = of_wgrad,
+     .available = sb_probe_wgrad_available,
+     .run = sb_probe_wgrad_run},
+    {.name = "model",
+     .summary = "the contract's rules, written a second time",
+     .kind = SB_PROBE_MODEL,
+     .rows = ROWS,
+     .cols = COLS,
+     .number = CONTRACT,
+     .available = on_cpu,
+     .run = model_run},
 };
 enum { FIXED = sizeof fixed / sizeof fixed[0] };
 
@@ -129,8 +184,14 @@ const struct sb_probe_impl *sb_probe_impls(int *count)
         for (int i = 0; i < sb_tc_variants(); i++, impls++) {
             const struct sb_tc_variant v = sb_tc_variant(i);
             snprintf(name[impls], sizeof name[impls], "model:%s", v.name);
-            impl[impls] =
-                (struct sb_probe_impl){name[impls], v.reason, SB_PROBE_MODEL, ROWS, COLS, i, NULL, on_cpu, model_run};
+            impl[impls] = (struct sb_probe_impl){.name = name[impls],
+                                                 .summary = v.reason,
+                                                 .kind = SB_PROBE_MODEL,
+                                                 .rows = ROWS,
+                                                 .cols = COLS,
+                                                 .number = i,
+                                                 .available = on_cpu,
+                                                 .run = model_run};
         }
     }
     *count = impls;

@@ -37,11 +37,12 @@ struct sb_probe_impl {
     enum sb_probe_kind kind;
     int rows, cols;   /* of the tiles it takes */
     int number;       /* of the path or variant */
+    bool zero_c;      /* it has no accumulator: its tiles are made with every c +0 */
     const char *note; /* what a pass of it is worth less for, one line; or NULL */
     /* Can it run here? `text`: on which device, or why not. */
     bool (*available)(const struct sb_probe_impl *impl, char *text, size_t size);
-    /* Writes d [tiles][rows][cols], and skipped = 1 for each dot product that it has no way to compute; NULL: not in
-     * this build. False with err where it did not finish. */
+    /* Writes d [tiles][rows][cols], and skipped = 1 for each dot product that it has no way to compute. False with err
+     * where it did not finish. */
     bool (*run)(const struct sb_probe_impl *impl, const struct sb_probe_batch *batch, uint32_t *d, uint8_t *skipped,
                 struct sb_error *err);
 };

@@ -188,6 +188,15 @@ static void print_failure(FILE *f, const struct sb_probe_plan *plan, const struc
     fprintf(f, "    %s\n", sb_probe_explanation_text(&e, text, sizeof text));
 }
 
+/* The GPU that took part, or NULL. */
+static const char *gpu_of(const struct sb_probe_plan *plan)
+{
+    for (int i = 0; i < plan->judges; i++)
+        if (plan->judge[i].impl->kind == SB_PROBE_TENSOR_CORE && plan->judge[i].runs)
+            return plan->judge[i].device;
+    return NULL;
+}
+
 /* By what, on what, of what: so that a report that is passed on says what it is worth. */
 static void print_head(FILE *f, const struct sb_probe_plan *plan)
 {
@@ -196,6 +205,8 @@ static void print_head(FILE *f, const struct sb_probe_plan *plan)
     sb_build_info(&build, sb_op_table());
     sb_print_line(f, "samebits %s, commit %s; contract TC (%s)", build.version, build.commit, contract);
     sb_print_line(f, "%s; %s; %s", sb_bench_cpu_name(cpu, sizeof cpu), build.host, build.compiler);
+    if (gpu_of(plan) != NULL)
+        sb_print_line(f, "GPU %s; driver %s", gpu_of(plan), build.driver);
     fprintf(f, "seed %" PRIu64 ", at least %s dot products a class\n", plan->seed, sb_count(plan->count).text);
 }
 
@@ -312,10 +323,12 @@ json_t *sb_probe_json(const struct sb_probe_plan *plan, const struct sb_probe_to
     for (int i = 0; i < plan->judges; i++)
         json_array_append_new(results, outcome_json(plan, &plan->judge[i]));
     snprintf(seed, sizeof seed, "%" PRIu64, plan->seed); /* a u64 does not fit every reader's numbers */
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:s, s:s, s:I, s:o, s:{s:I, s:f, s:i}, s:o, s:i}", "version",
-                     build.version, "commit", build.commit, "compiler", build.compiler, "cuda_compiler",
-                     build.cuda_compiler, "processor", sb_json_text(sb_bench_cpu_name(cpu, sizeof cpu)), "started",
-                     build.started, "host", sb_json_text(build.host), "contract", contract, "seed", seed, "count",
+    const char *const gpu = gpu_of(plan);
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:o, s:s, s:s, s:I, s:o, s:{s:I, s:f, s:i}, s:o, s:i}",
+                     "version", build.version, "commit", build.commit, "compiler", build.compiler, "cuda_compiler",
+                     build.cuda_compiler, "processor", sb_json_text(sb_bench_cpu_name(cpu, sizeof cpu)), "gpu",
+                     gpu != NULL ? sb_json_text(gpu) : json_null(), "driver", build.driver, "started", build.started,
+                     "host", sb_json_text(build.host), "contract", contract, "seed", seed, "count",
                      (json_int_t)plan->count, "results", results, "yardstick", "dot_products", (json_int_t)totals->dots,
                      "seconds", totals->seconds, "threads", totals->threads, "verdict", sb_json_text(verdict->text),
                      "exit_status", verdict->exit_status);

@@ -37,7 +37,7 @@ struct sb_probe_count {
 /* What one arithmetic did. */
 struct sb_probe_outcome {
     const struct sb_probe_impl *impl;
-    char device[200]; /* or why it did not run */
+    char device[400]; /* or why it did not run */
     bool runs;        /* it can run here */
     char error[400];  /* it did not finish, and why; or "" */
     struct sb_probe_count cls[SB_TC_CLASSES], all;

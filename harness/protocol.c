@@ -6,7 +6,7 @@
 
 #include "json.h"
 
-static const char *const kind_names[] = {"hello", "begin", "result", "done", "error", "retire"};
+static const char *const kind_names[] = {"hello", "begin", "judge", "result", "done", "error", "retire"};
 
 static bool write_line(FILE *f, json_t *object)
 {
@@ -60,9 +60,10 @@ bool sb_job_write(FILE *f, const struct sb_job *job)
     json_t *variants = json_array();
     for (int i = 0; i < job->variants; i++)
         json_array_append_new(variants, sb_json_text(job->variant[i]));
-    return write_line(f, json_pack("{s:o, s:o, s:o, s:o, s:o}", "case", sb_json_text(job->case_id), "stored",
+    return write_line(f, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "case", sb_json_text(job->case_id), "stored",
                                    sb_json_text(job->stored), "manifest", sb_json_text(job->manifest), "golden",
-                                   sb_json_text(job->golden_root), "variants", variants));
+                                   sb_json_text(job->golden_root), "no_judge", sb_json_text(job->no_judge), "variants",
+                                   variants));
 }
 
 bool sb_job_parse(const char *line, struct sb_job *job)
@@ -73,7 +74,8 @@ bool sb_job_parse(const char *line, struct sb_job *job)
     bool ok = copy_text(object, "case", job->case_id, sizeof job->case_id) &&
               copy_text(object, "stored", job->stored, sizeof job->stored) &&
               copy_text(object, "manifest", job->manifest, sizeof job->manifest) &&
-              copy_text(object, "golden", job->golden_root, sizeof job->golden_root) && json_is_array(variants) &&
+              copy_text(object, "golden", job->golden_root, sizeof job->golden_root) &&
+              cut_text(object, "no_judge", job->no_judge, sizeof job->no_judge) && json_is_array(variants) &&
               json_array_size(variants) <= SB_JOB_VARIANTS;
     for (size_t i = 0; ok && i < json_array_size(variants); i++) {
         const char *name = json_string_value(json_array_get(variants, i));

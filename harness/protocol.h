@@ -15,6 +15,7 @@ struct sb_job {
     char stored[SB_PATH_SIZE];      /* golden file that holds the expected bytes, or "": compute them */
     char manifest[SB_PATH_SIZE];    /* manifest of the set that file belongs to, or "" */
     char golden_root[SB_PATH_SIZE]; /* folder with digests/SUITE.json, or "" */
+    char no_judge[160];             /* why the op's judge is not to be asked (any more), or "" */
     int variants;
     char variant[SB_JOB_VARIANTS][32];
 };
@@ -32,6 +33,7 @@ bool sb_job_parse(const char *line, struct sb_job *job);
 enum sb_message_kind {
     SB_MSG_HELLO,  /* the worker is up; `device`, and whether its GPU can be used (else `text`) */
     SB_MSG_BEGIN,  /* `name`: a variant, or "prepare": generating inputs, computing the reference */
+    SB_MSG_JUDGE,  /* `name`: the op's judge, on whose outputs the results to come shall rest, selected or not */
     SB_MSG_RESULT, /* `result` */
     SB_MSG_DONE,   /* the job is finished */
     SB_MSG_ERROR,  /* the case cannot be run at all: `text`, `exit` */

@@ -15,6 +15,7 @@
 #include "buffer.h"
 #include "../golden/samples.h"
 #include "compare.h"
+#include "device.h"
 #include "rerun.h"
 #include "text.h"
 
@@ -35,6 +36,7 @@ struct bench {
     int n_in, n_out;
     struct sb_buffer in[SB_MAX_TENSORS], out[SB_MAX_TENSORS], workspace, status;
     void *before[SB_MAX_TENSORS]; /* a sampled output as the last run left it, on the host */
+    struct sb_tensor *kept;       /* where the caller wants the outputs of the last run, or NULL */
     struct sb_error err;          /* of the device */
 };
 
@@ -316,6 +318,30 @@ static enum verdict read_status(struct bench *b, const struct sb_status *from_la
     return fits ? GOOD : WRONG;
 }
 
+/* Of the outputs that were brought to the host those of the last run stay for whoever asked; `before` stays as well. */
+static void keep_or_free(struct bench *b, struct sb_tensor *out)
+{
+    for (int i = 0; i < b->n_out; i++) {
+        if (out[i].data == b->before[i])
+            continue;
+        if (b->kept != NULL)
+            b->kept[i] = out[i];
+        else
+            free(out[i].data);
+    }
+}
+
+static void hand_over_sampled(struct bench *b, const struct sb_data *expected)
+{
+    for (int i = 0; b->kept != NULL && i < b->n_out; i++) {
+        if (b->before[i] == NULL)
+            continue;
+        b->kept[i] = *sb_output_whole(expected, i);
+        b->kept[i].data = b->before[i];
+        b->before[i] = NULL;
+    }
+}
+
 /* Brings status and outputs to the host and lets the judge look at them. */
 static enum verdict check_outputs(struct bench *b, const struct call *call, const struct sb_status *from_launch,
                                   int run)
@@ -324,6 +350,8 @@ static enum verdict check_outputs(struct bench *b, const struct call *call, cons
     struct sb_tensor out[SB_MAX_TENSORS] = {0};
     struct sb_status status;
     bool complete = true;
+    if (b->kept != NULL) /* a large one is held once, not twice */
+        sb_tensors_free(b->kept, b->n_out);
     enum verdict v = read_status(b, from_launch, poison, &status);
     for (int i = 0; i < b->n_out && v != BROKEN; i++) {
         out[i] = call->out[i];
@@ -341,9 +369,7 @@ static enum verdict check_outputs(struct bench *b, const struct call *call, cons
         *b->result = judged;
         v = worse(v, judged.outcome == SB_PASS ? GOOD : WRONG);
     }
-    for (int i = 0; i < b->n_out; i++)
-        if (out[i].data != b->before[i])
-            free(out[i].data);
+    keep_or_free(b, out);
     return v;
 }
 
@@ -427,9 +453,17 @@ static enum verdict all_runs(struct bench *b, const struct sb_case *c, const str
 bool sb_run_case(const struct sb_variant *variant, const struct sb_case *c, const struct sb_data *expected,
                  const struct sb_prelude *prelude, const struct sb_memory *memory, struct sb_result *result)
 {
+    return sb_run_case_keeping(variant, c, expected, prelude, memory, NULL, result);
+}
+
+bool sb_run_case_keeping(const struct sb_variant *variant, const struct sb_case *c, const struct sb_data *expected,
+                         const struct sb_prelude *prelude, const struct sb_memory *memory,
+                         struct sb_tensor kept[SB_MAX_TENSORS], struct sb_result *result)
+{
     struct bench b = {.variant = variant,
                       .m = memory,
                       .result = result,
+                      .kept = kept,
                       .n_in = sb_op_input_count(c->op),
                       .n_out = sb_op_output_count(c->op)};
     struct sb_error err = {0};
@@ -439,11 +473,15 @@ bool sb_run_case(const struct sb_variant *variant, const struct sb_case *c, cons
     if (variant->run == NULL) {
         sb_append(result->detail, sizeof result->detail, "built without CUDA");
         v = SHORT;
+    } else if (!sb_targets_cover(variant->targets, memory->compute_capability)) {
+        sb_append(result->detail, sizeof result->detail, "written for %s, this GPU is sm_%d", variant->targets,
+                  memory->compute_capability);
     } else if (!open_buffers(&b, c, expected, prelude, &err)) {
         sb_append(result->detail, sizeof result->detail, "%s", err.text);
     } else {
         v = all_runs(&b, c, expected, prelude);
     }
+    hand_over_sampled(&b, expected);
     close_buffers(&b);
     static const enum sb_outcome outcomes[] = {
         [GOOD] = SB_PASS, [CANNOT] = SB_SKIP, [SHORT] = SB_NOT_RUN, [WRONG] = SB_FAIL, [BROKEN] = SB_FAIL};

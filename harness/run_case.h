@@ -16,12 +16,19 @@ struct sb_prelude {
 /* Runs `variant` on the inputs of `expected` and compares status and outputs with those of `expected`; outputs of a
  * rejected call (data == NULL) must keep every byte. At least two runs, with poisons that share no byte; as many as
  * the case's `repeat` says, if it has that parameter. Of an output that is expected in samples the samples are compared
- * in every run, and every element must be written and hold the same bits in all runs. `prelude` may be NULL.
+ * in every run, and every element must be written and hold the same bits in all runs. `prelude` may be NULL. A variant
+ * that is not written for this GPU is SB_SKIP.
  *
  * Sets result->outcome, detail, the comparison's fields, launches and seconds; leaves the names alone. Returns false
  * when the device can no longer be trusted (an error that stays): the process should end. */
 bool sb_run_case(const struct sb_variant *variant, const struct sb_case *c, const struct sb_data *expected,
                  const struct sb_prelude *prelude, const struct sb_memory *memory, struct sb_result *result);
+
+/* The same, and hands over all of the outputs as the last run left them: host copies in `kept` (all zero before), to be
+ * freed with sb_tensors_free(). data == NULL where an output was not brought to the host. */
+bool sb_run_case_keeping(const struct sb_variant *variant, const struct sb_case *c, const struct sb_data *expected,
+                         const struct sb_prelude *prelude, const struct sb_memory *memory,
+                         struct sb_tensor kept[SB_MAX_TENSORS], struct sb_result *result);
 
 /* Compares host data with the expected outputs and status: the same verdict for implementations that run on the host
  * (the reference against a stored golden). `packed`: of a sampled output `out` has the blocks alone. Sets outcome

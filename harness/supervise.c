@@ -15,6 +15,7 @@ struct run {
     struct sb_supervisor *s;
     struct sb_job rest; /* what has no result yet */
     char under_way[32]; /* variant, "prepare", or "" */
+    char judge[32];     /* the op's judge, once it was asked */
     bool holding;       /* the last result: not passed on before the worker has said something after it */
     struct sb_result held;
     double deadline, limit;
@@ -63,6 +64,13 @@ static void pass_on(struct run *run)
     run->holding = false;
 }
 
+/* What failed once as the judge is not asked again: the rest of the job is compared on samples. */
+static void note_judge(struct run *run, const char *variant, enum sb_outcome outcome)
+{
+    if (run->judge[0] != '\0' && strcmp(variant, run->judge) == 0 && outcome == SB_FAIL)
+        snprintf(run->rest.no_judge, sizeof run->rest.no_judge, "the device judge failed: see its own result");
+}
+
 /* The child is gone or was given up: `what` happened while run->under_way was running, or, where that is "", before
  * the next variant began. After a result, and before anything else was begun, it is that variant's doing. */
 static void blame(struct run *run, const char *what)
@@ -71,11 +79,13 @@ static void blame(struct run *run, const char *what)
     if (run->holding) {
         run->held.outcome = SB_FAIL;
         snprintf(run->held.detail, sizeof run->held.detail, "after its outputs were compared: %s", what);
+        note_judge(run, run->held.variant, SB_FAIL);
         pass_on(run);
         return;
     }
     if (run->rest.variants == 0)
         return;
+    note_judge(run, run->under_way, SB_FAIL);
     if (strcmp(run->under_way, "prepare") != 0) {
         const char *variant = run->under_way[0] != '\0' ? run->under_way : run->rest.variant[0];
         snprintf(detail, sizeof detail, "%s%s", run->under_way[0] != '\0' ? "" : "before it began: ", what);
@@ -135,9 +145,16 @@ static bool take_message(struct run *run, const struct sb_message *m, enum sb_jo
         run->limit = run->s->limit_seconds * (m->slow ? SB_SLOW_FACTOR : 1);
         run->deadline = sb_seconds() + run->limit;
         return true;
+    case SB_MSG_JUDGE:
+        snprintf(run->judge, sizeof run->judge, "%s", m->name);
+        snprintf(run->under_way, sizeof run->under_way, "%s", m->name);
+        run->limit = run->s->limit_seconds;
+        run->deadline = sb_seconds() + run->limit;
+        return true;
     case SB_MSG_RESULT:
         run->held = m->result;
         run->holding = true;
+        note_judge(run, m->result.variant, m->result.outcome);
         forget(&run->rest, m->result.variant);
         run->under_way[0] = '\0';
         return true;
@@ -221,6 +238,7 @@ enum sb_job_end sb_supervisor_run(struct sb_supervisor *s, const struct sb_job *
     enum sb_job_end end = SB_JOB_DONE;
     while (run.rest.variants > 0 && end == SB_JOB_DONE) {
         const int before = run.rest.variants;
+        const bool judge_before = run.rest.no_judge[0] == '\0';
         end = sb_supervisor_start(s, err);
         if (end == SB_JOB_NO_WORKER)
             conclude_rest(&run, SB_NOT_RUN, err->text);
@@ -230,7 +248,9 @@ enum sb_job_end sb_supervisor_run(struct sb_supervisor *s, const struct sb_job *
             leave_device_variants(&run);
         if (run.rest.variants > 0)
             end = with_one_child(&run, err);
-        if (end == SB_JOB_DONE && run.rest.variants == before) /* a child that retires at once would go on for ever */
+        const bool judge_is_out = judge_before && run.rest.no_judge[0] != '\0';
+        /* A child that retires at once would go on for ever. */
+        if (end == SB_JOB_DONE && run.rest.variants == before && !judge_is_out)
             conclude(&run, run.rest.variant[0], SB_FAIL, "the worker gave up before this began");
     }
     return end;

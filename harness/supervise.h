@@ -39,8 +39,9 @@ typedef void (*sb_result_fn)(void *user, struct sb_result *result);
 /* Starts the child where there is none and waits for its hello. */
 enum sb_job_end sb_supervisor_start(struct sb_supervisor *s, struct sb_error *err);
 
-/* Runs a job to its end. Exactly one result for each variant of the job, except after an interrupt. A crash, a hang
- * or a message that is none gives SB_FAIL for the variant under way; a new child does the rest. */
+/* Runs a job to its end. Exactly one result for each variant of the job, except after an interrupt; and one of the op's
+ * judge where that failed, also if the job does not name it. A crash, a hang or a message that is none gives SB_FAIL
+ * for the variant under way; a new child does the rest, without the judge where that was it. */
 enum sb_job_end sb_supervisor_run(struct sb_supervisor *s, const struct sb_job *job, sb_result_fn on_result, void *user,
                                   struct sb_error *err);
 

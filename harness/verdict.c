@@ -203,18 +203,27 @@ static struct gpu_paths gpu_paths(const struct sb_report *r, const struct sb_sel
     return paths;
 }
 
-/* Cases that were compared on samples of their outputs alone. The results of a case stand together. */
-static int sampled_cases(const struct sb_report *r)
+/* Cases of which the CPU knows samples alone: all of it compared with the device judge's outputs, or not. The reference
+ * and the judge itself are held to samples in either. */
+struct large_cases {
+    int by_judge, on_samples;
+};
+
+/* The results of a case stand together. */
+static struct large_cases large_cases(const struct sb_report *r)
 {
-    int cases = 0;
-    const char *last = "";
-    for (int i = 0; i < r->results; i++) {
-        if (r->result[i].sampled[0] == '\0' || strcmp(r->result[i].case_id, last) == 0)
-            continue;
-        last = r->result[i].case_id;
-        cases++;
+    struct large_cases n = {0};
+    for (int from = 0, end; from < r->results; from = end) {
+        bool sampled = false, by_judge = false, weakened = false;
+        for (end = from; end < r->results && strcmp(r->result[end].case_id, r->result[from].case_id) == 0; end++) {
+            sampled = sampled || r->result[end].sampled[0] != '\0';
+            by_judge = by_judge || sb_by_device_judge(&r->result[end]);
+            weakened = weakened || r->result[end].not_whole[0] != '\0';
+        }
+        n.by_judge += by_judge && !weakened;
+        n.on_samples += weakened || (sampled && !by_judge);
     }
-    return cases;
+    return n;
 }
 
 void sb_verdict(struct sb_report *r, const struct sb_require *require, const struct sb_selection *cases,
@@ -254,9 +263,13 @@ void sb_verdict(struct sb_report *r, const struct sb_require *require, const str
     }
     sb_append(v, size, " (%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped, %" PRId64 " not run)", passed,
               failed, r->count[SB_SKIP], r->count[SB_NOT_RUN]);
-    const int on_samples = sampled_cases(r);
-    if (on_samples > 0)
-        sb_append(v, size, "; %d case%s compared on samples only", on_samples, on_samples == 1 ? " was" : "s were");
+    const struct large_cases large = large_cases(r);
+    if (large.by_judge > 0)
+        sb_append(v, size, "; %d case%s compared whole with the device judge", large.by_judge,
+                  large.by_judge == 1 ? " was" : "s were");
+    if (large.on_samples > 0)
+        sb_append(v, size, "; %d case%s compared on samples only", large.on_samples,
+                  large.on_samples == 1 ? " was" : "s were");
     if (partial[0] != '\0')
         sb_append(v, size, "; partial run: %s", partial);
     r->finished = true;

@@ -11,6 +11,7 @@
 #include "expected.h"
 #include "run_case.h"
 #include "text.h"
+#include "whole.h"
 
 struct worker {
     const struct sb_op_table *table;
@@ -28,10 +29,35 @@ struct prelude_data {
     struct sb_prelude prelude;
 };
 
+/* What the variants of a job are compared with where the reference knows samples of the case alone. */
+struct whole_data {
+    const struct sb_variant *judge; /* NULL: nothing is sampled, or the op has none, or nothing would be compared */
+    bool there;
+    struct sb_whole w;
+    struct sb_result judged;
+    bool owed; /* `judged` is a PASS that somebody asked for: told last, since an implementation may prove it wrong */
+    bool told; /* `judged` went out: it failed, or never ran */
+    char why_not[160];
+    char passed[200]; /* variants that gave the judge's bits */
+};
+
 static void say_begin(struct worker *w, const char *name, bool slow)
 {
     struct sb_message m = {.kind = SB_MSG_BEGIN, .slow = slow};
     sb_append(m.name, sizeof m.name, "%s", name);
+    sb_message_write(w->out, &m);
+}
+
+static void say_judge(struct worker *w, const char *name)
+{
+    struct sb_message m = {.kind = SB_MSG_JUDGE};
+    sb_append(m.name, sizeof m.name, "%s", name);
+    sb_message_write(w->out, &m);
+}
+
+static void say_result(struct worker *w, const struct sb_result *r)
+{
+    const struct sb_message m = {.kind = SB_MSG_RESULT, .result = *r};
     sb_message_write(w->out, &m);
 }
 
@@ -196,53 +222,176 @@ static const char *judge_of(const struct sb_expected *e)
     return sampled ? "sampled reference" : "reference";
 }
 
-/* False: the device is no longer to be trusted. */
+static void start_result(const struct sb_expected *e, const char *variant, struct sb_result *r)
+{
+    *r = (struct sb_result){.outcome = SB_NOT_RUN, .launches = -1, .seconds = -1, .ignored_ids = e->d.status.ignored};
+    sb_append(r->case_id, sizeof r->case_id, "%s", e->c.id);
+    sb_append(r->op, sizeof r->op, "%s", e->c.op->name);
+    sb_append(r->variant, sizeof r->variant, "%s", variant);
+}
+
+/* False, here and below: the device is no longer to be trusted. */
+static bool run_on_samples(struct worker *w, const struct sb_expected *e, const struct prelude_data *p,
+                           const struct whole_data *x, const struct sb_variant *v, struct sb_result *r)
+{
+    sb_append(r->judge, sizeof r->judge, "%s", judge_of(e));
+    const bool healthy = sb_run_case(v, &e->c, &e->d, p->there ? &p->prelude : NULL, w->memory, r);
+    if (r->sampled[0] != '\0')
+        sb_append(r->not_whole, sizeof r->not_whole, "%s", x->why_not);
+    return healthy;
+}
+
+static void leave_judge(struct whole_data *x, const char *why)
+{
+    snprintf(x->why_not, sizeof x->why_not, "%s", why);
+    x->there = false;
+    sb_whole_free(&x->w);
+}
+
+/* The judge passed on the samples, and the reference has now found it wrong elsewhere, where `variant` differs. */
+static void drop_judge(struct worker *w, struct whole_data *x, const char *variant)
+{
+    sb_append_line(x->judged.detail, sizeof x->judged.detail, "found by %s", variant);
+    if (x->passed[0] != '\0')
+        sb_append_line(x->judged.detail, sizeof x->judged.detail,
+                       "these gave the same bytes, so that their PASS on this case means nothing: %s", x->passed);
+    say_result(w, &x->judged);
+    x->told = true;
+    x->owed = false;
+    leave_judge(x, "the device judge is wrong: see its own result");
+}
+
+static bool run_against_whole(struct worker *w, const struct sb_expected *e, const struct prelude_data *p,
+                              struct whole_data *x, const struct sb_variant *v, struct sb_result *r)
+{
+    struct sb_tensor out[SB_MAX_TENSORS] = {0};
+    char text[400] = "";
+    enum sb_arbitration a = SB_NO_DIFFERENCE;
+    sb_append(r->judge, sizeof r->judge, "device judge, held to the %s", judge_of(e));
+    const bool healthy = sb_run_case_keeping(v, &e->c, &x->w.d, p->there ? &p->prelude : NULL, w->memory, out, r);
+    if (healthy && r->outcome == SB_FAIL)
+        a = sb_whole_arbitrate(&e->c, &x->w, out, text, sizeof text, &x->judged);
+    sb_tensors_free(out, SB_MAX_TENSORS);
+    if (text[0] != '\0')
+        sb_append_line(r->detail, sizeof r->detail, "%s", text);
+    if (r->outcome == SB_PASS)
+        sb_append(x->passed, sizeof x->passed, "%s%s", x->passed[0] != '\0' ? ", " : "", v->name);
+    if (a == SB_JUDGE_IS_WRONG || a == SB_BOTH_ARE_WRONG)
+        drop_judge(w, x, v->name);
+    /* The host has to hold the judge's outputs and others at a time, with samples those others alone. */
+    const bool short_of_memory = healthy && r->outcome == SB_NOT_RUN && v->run != NULL;
+    if (short_of_memory)
+        leave_judge(x, "not enough host memory for the device judge's outputs beside others");
+    if (a != SB_JUDGE_IS_WRONG && !short_of_memory)
+        return healthy;
+    start_result(e, v->name, r); /* samples are left to compare with */
+    sb_append(r->device, sizeof r->device, "%s", w->device);
+    say_begin(w, v->name, false);
+    return run_on_samples(w, e, p, x, v, r);
+}
+
 static bool run_on_device(struct worker *w, const struct sb_expected *e, const struct prelude_data *p,
-                          const struct sb_variant *v, struct sb_result *r)
+                          struct whole_data *x, const struct sb_variant *v, struct sb_result *r)
 {
     sb_append(r->device, sizeof r->device, "%s", w->device);
-    sb_append(r->judge, sizeof r->judge, "%s", judge_of(e));
     if (w->memory == NULL) {
+        sb_append(r->judge, sizeof r->judge, "%s", judge_of(e));
         not_run(r, "this worker has no GPU");
         return true;
     }
-    if (!sb_targets_cover(v->targets, w->memory->compute_capability)) {
-        r->outcome = SB_SKIP;
-        sb_append(r->detail, sizeof r->detail, "written for %s, this GPU is sm_%d", v->targets,
-                  w->memory->compute_capability);
-        return true;
-    }
-    return sb_run_case(v, &e->c, &e->d, p->there ? &p->prelude : NULL, w->memory, r);
+    return x->there ? run_against_whole(w, e, p, x, v, r) : run_on_samples(w, e, p, x, v, r);
 }
 
-static bool run_variant(struct worker *w, const struct sb_expected *e, const struct prelude_data *p, const char *name)
+static bool run_variant(struct worker *w, const struct sb_expected *e, const struct prelude_data *p,
+                        struct whole_data *x, const char *name)
 {
-    struct sb_message m = {.kind = SB_MSG_RESULT};
-    struct sb_result *r = &m.result;
+    struct sb_result r;
     bool healthy = true;
-    r->outcome = SB_NOT_RUN;
-    r->launches = -1;
-    r->seconds = -1;
-    r->ignored_ids = e->d.status.ignored;
-    sb_append(r->case_id, sizeof r->case_id, "%s", e->c.id);
-    sb_append(r->op, sizeof r->op, "%s", e->c.op->name);
-    sb_append(r->variant, sizeof r->variant, "%s", name);
     const bool on_cpu = sb_on_cpu(name);
-    const struct sb_variant *v = sb_variant_find(sb_op_row_find(w->table, e->c.op->name), name);
+    start_result(e, name, &r);
     say_begin(w, name, on_cpu);
     if (on_cpu) {
-        sb_append(r->device, sizeof r->device, "cpu");
+        sb_append(r.device, sizeof r.device, "cpu");
         if (strcmp(name, "ref") == 0)
-            run_ref(e, r);
+            run_ref(e, &r);
         else
-            run_relations(e, r);
-    } else if (v == NULL) {
-        not_run(r, "no such implementation");
+            run_relations(e, &r);
     } else {
-        healthy = run_on_device(w, e, p, v, r);
+        const struct sb_op_row *row = sb_op_row_find(w->table, e->c.op->name);
+        const struct sb_variant *v = row != NULL ? sb_variant_find(row, name) : NULL;
+        if (v == NULL)
+            not_run(&r, "this build has no such implementation");
+        else
+            healthy = run_on_device(w, e, p, x, v, &r);
     }
-    sb_message_write(w->out, &m);
+    say_result(w, &r);
     return healthy;
+}
+
+/* ---- the judge ------------------------------------------------------------------------------------- */
+
+static bool job_names(const struct sb_job *job, const char *variant)
+{
+    for (int i = 0; i < job->variants; i++)
+        if (strcmp(job->variant[i], variant) == 0)
+            return true;
+    return false;
+}
+
+/* Is there a variant, other than the judge, whose outputs could be compared with the judge's? */
+static bool anybody_else_runs(const struct worker *w, const struct sb_op_row *row, const struct sb_job *job,
+                              const struct sb_variant *judge)
+{
+    for (int i = 0; i < job->variants; i++) {
+        const struct sb_variant *v = sb_variant_find(row, job->variant[i]);
+        if (v != NULL && v != judge && v->run != NULL && sb_targets_cover(v->targets, w->memory->compute_capability))
+            return true;
+    }
+    return false;
+}
+
+/* Why the judge vouches for nothing, in one line. */
+static void tell_why_not(struct whole_data *x)
+{
+    const char *const detail = x->judged.detail;
+    if (x->judged.outcome == SB_FAIL)
+        snprintf(x->why_not, sizeof x->why_not, "the device judge failed: see its own result");
+    else
+        snprintf(x->why_not, sizeof x->why_not, "the device judge cannot: %.*s", (int)strcspn(detail, "\n"), detail);
+}
+
+/* Runs the judge where its outputs are wanted, also where --variant leaves it out: that must not weaken the others. */
+static bool ask_judge(struct worker *w, const struct sb_expected *e, const struct sb_job *job, struct whole_data *x)
+{
+    const struct sb_op_row *row = sb_op_row_find(w->table, e->c.op->name);
+    bool healthy;
+    if (w->memory == NULL || row == NULL || !sb_whole_is_open(row, &e->d) ||
+        !anybody_else_runs(w, row, job, sb_variant_judge(row)))
+        return true;
+    if (job->no_judge[0] != '\0') {
+        snprintf(x->why_not, sizeof x->why_not, "%s", job->no_judge);
+        return true;
+    }
+    x->judge = sb_variant_judge(row);
+    start_result(e, x->judge->name, &x->judged);
+    sb_append(x->judged.device, sizeof x->judged.device, "%s", w->device);
+    sb_append(x->judged.judge, sizeof x->judged.judge, "%s", judge_of(e));
+    say_judge(w, x->judge->name);
+    x->there = sb_whole_by_judge(row, &e->c, &e->d, w->memory, &x->w, &x->judged, &healthy);
+    x->owed = x->there && job_names(job, x->judge->name);
+    if (x->there)
+        return healthy;
+    tell_why_not(x);
+    x->told = x->judged.outcome == SB_FAIL || job_names(job, x->judge->name);
+    if (x->told)
+        say_result(w, &x->judged);
+    return healthy;
+}
+
+/* Has `name` its result from ask_judge(), or is to have it at the end? */
+static bool is_settled(const struct whole_data *x, const char *name)
+{
+    return x->judge != NULL && (x->owed || x->told) && strcmp(name, x->judge->name) == 0;
 }
 
 /* ---- jobs ----------------------------------------------------------------------------------------- */
@@ -251,15 +400,22 @@ static bool run_job(struct worker *w, const struct sb_job *job)
 {
     struct sb_expected e;
     struct prelude_data p = {0};
+    struct whole_data x = {0};
     struct sb_error err = {0};
     bool healthy = true;
     say_begin(w, "prepare", true);
-    if (!sb_expected_load(&e, job, &w->table->list, &w->manifests, &err) ||
-        (sb_job_wants_device(job) && !prepare_prelude(w, &e, &p, &err)))
+    const bool ready = sb_expected_load(&e, job, &w->table->list, &w->manifests, &err) &&
+                       (!sb_job_wants_device(job) || prepare_prelude(w, &e, &p, &err));
+    if (!ready)
         say_error(w, &err);
     else
-        for (int i = 0; i < job->variants && healthy; i++)
-            healthy = run_variant(w, &e, &p, job->variant[i]);
+        healthy = ask_judge(w, &e, job, &x);
+    for (int i = 0; ready && i < job->variants && healthy; i++)
+        if (!is_settled(&x, job->variant[i]))
+            healthy = run_variant(w, &e, &p, &x, job->variant[i]);
+    if (healthy && x.owed)
+        say_result(w, &x.judged);
+    sb_whole_free(&x.w);
     sb_data_free(&p.d);
     sb_expected_free(&e);
     say(w, healthy ? SB_MSG_DONE : SB_MSG_RETIRE);

@@ -9,6 +9,15 @@ static void line_start(struct sb_page *p, int indent, const char *label)
     sb_page_text(p, label);
 }
 
+void sb_page_sampled(struct sb_page *p, const struct sb_result *result)
+{
+    sb_page_shown(p, result->sampled, SIZE_MAX, SB_NEWLINE_SHOWN);
+    if (result->not_whole[0] == '\0')
+        return;
+    sb_page_text(p, "; not whole: ");
+    sb_page_shown(p, result->not_whole, SIZE_MAX, SB_NEWLINE_SHOWN);
+}
+
 static void write_place(struct sb_page *p, const struct sb_result *result, int indent)
 {
     line_start(p, indent, result->variant[0] != '\0' ? "" : "(no variant)");
@@ -23,7 +32,7 @@ static void write_place(struct sb_page *p, const struct sb_result *result, int i
     }
     if (result->sampled[0] != '\0') {
         sb_page_text(p, ", sampled: ");
-        sb_page_shown(p, result->sampled, SIZE_MAX, SB_NEWLINE_SHOWN);
+        sb_page_sampled(p, result);
     }
     sb_page_text(p, "\n");
 }

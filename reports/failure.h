@@ -10,4 +10,7 @@
  * command after. `result` is settled. */
 void sb_page_failure(struct sb_page *p, const struct sb_result *result, int indent, size_t detail_limit);
 
+/* What was compared of a sampled result, and why not all of it. */
+void sb_page_sampled(struct sb_page *p, const struct sb_result *result);
+
 #endif

@@ -31,6 +31,7 @@ const struct sb_field sb_result_fields[] = {
     FIELD(sb_result, outcome, SB_FIELD_OUTCOME),
     FIELD(sb_result, judge, SB_FIELD_TEXT),
     FIELD(sb_result, sampled, SB_FIELD_TEXT),
+    FIELD(sb_result, not_whole, SB_FIELD_TEXT),
     FIELD(sb_result, detail, SB_FIELD_TEXT),
     FIELD(sb_result, bytes_compared, SB_FIELD_INTEGER),
     FIELD(sb_result, elements, SB_FIELD_OF_FAULT),

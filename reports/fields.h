@@ -28,7 +28,7 @@ extern const struct sb_field sb_result_fields[]; /* of struct sb_result; its sam
 extern const struct sb_field sb_sample_fields[]; /* of struct sb_sample */
 extern const struct sb_field sb_ledger_fields[]; /* of struct sb_ledger */
 
-enum { SB_JSONL_FORMAT_VERSION = 2 }; /* 2: results say what was compared on samples alone */
+enum { SB_JSONL_FORMAT_VERSION = 3 }; /* 3: why samples are all that was compared; a longer judge */
 #define SB_JSONL_FORMAT "samebits-report"
 
 /* Puts a zero at the end of every text of `record`, so that no reader can run past it. */

@@ -141,6 +141,13 @@ static void write_warnings(struct sb_page *p, const struct sb_tally *t)
                        "%s result%s on samples of the outputs: of the other elements a kernel's were only held to be "
                        "written, and to be the same in every run.\n\n",
                        sb_count(t->sampled).text, t->sampled == 1 ? " rests" : "s rest");
+    if (t->not_whole > 0)
+        sb_page_format(p, "%s of them for want of a device judge.\n\n", sb_count(t->not_whole).text);
+    if (t->by_judge > 0)
+        sb_page_format(p,
+                       "%s result%s compared whole with the outputs of a device judge, which were held to the samples "
+                       "first.\n\n",
+                       sb_count(t->by_judge).text, t->by_judge == 1 ? " was" : "s were");
     if (t->ignored_ids > 0)
         sb_page_format(p, "Warning: %s ids outside the experts were ignored, in %s results.\n\n",
                        sb_count(t->ignored_ids).text, sb_count(t->ignored_cases).text);
@@ -376,6 +383,9 @@ static void write_sample(struct sb_page *p, const struct sb_result *result)
     sb_md_plain(p, result->variant, SIZE_MAX, "not stated");
     sb_page_text(p, " | ");
     sb_md_plain(p, result->sampled, SIZE_MAX, "not stated");
+    if (result->not_whole[0] != '\0')
+        sb_page_text(p, "; not whole: ");
+    sb_md_plain(p, result->not_whole, SIZE_MAX, "");
     sb_page_text(p, " |\n");
 }
 

@@ -30,11 +30,13 @@ struct sb_result {
     char variant[32]; /* "ref", "relations", "fused", ... */
     char device[96];  /* "cpu", or "0: NVIDIA H200 (sm_90)" */
     enum sb_outcome outcome;
-    char judge[48]; /* what it was compared with: "stored golden", "committed digests", "reference", "reference,
-                     * digests confirmed", "relations", the same with "sampled" where samples are all that is known */
+    char judge[96]; /* what it was compared with: "stored golden", "committed digests", "reference", "reference,
+                     * digests confirmed", "relations", the same with "sampled" where samples are all that is known, or
+                     * "device judge, held to the sampled golden": all of it, see sb_by_device_judge() */
     char
         sampled[96]; /* what was compared of outputs too large for a CPU: "128 tiles of 64x64, 0.26 % of dw"; "": all */
-    char detail[1024]; /* FAIL: what beside `tensor` and its fellows, in lines; SKIP, NOT RUN: why; empty for PASS */
+    char not_whole[160]; /* with `sampled`: why no device judge vouched for the rest, though the op has one; or "" */
+    char detail[1024];   /* FAIL: what beside `tensor` and its fellows, in lines; SKIP, NOT RUN: why; empty for PASS */
     int64_t bytes_compared;       /* status word included: a call with empty outputs still compares that */
     int64_t elements, mismatches; /* of the first tensor that differs */
     char tensor[40];              /* that tensor, or "" */
@@ -66,7 +68,7 @@ struct sb_report {
     struct sb_ledger *ledger;
     int64_t count[SB_OUTCOME_COUNT];
     int exit_status;
-    char verdict[256]; /* one line */
+    char verdict[384]; /* one line */
     bool finished;     /* false: the run was cut short, no verdict */
 };
 
@@ -77,6 +79,10 @@ enum sb_outcome sb_result_outcome(const struct sb_result *result);
  * terminated, `samples` in 0..SB_MAX_SAMPLES, unknown seconds -1. sb_report_add, sb_jsonl_result, the JSON Lines
  * reader and the renderers all see results through this. */
 void sb_result_settle(struct sb_result *result);
+
+/* Did it run, and was all of it compared with the outputs of a judge on the device that are held to samples of the
+ * reference? */
+bool sb_by_device_judge(const struct sb_result *result);
 
 /* A report starts as {0}. Free leaves it so. Add copies (result: settled) and keeps `count`; the arrays grow only
  * here, so do not allocate them elsewhere. False: no memory, the report is unchanged. */

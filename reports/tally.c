@@ -156,6 +156,8 @@ static void count_result(struct sb_tally *t, struct sb_path *path, const struct 
         count_launches(path, result->launches);
     }
     t->sampled += result->sampled[0] != '\0';
+    t->not_whole += result->not_whole[0] != '\0';
+    t->by_judge += sb_by_device_judge(result);
     if (result->ignored_ids > 0) {
         t->ignored_cases++;
         t->ignored_ids += result->ignored_ids;

@@ -27,7 +27,9 @@ struct sb_path {
 struct sb_tally {
     int64_t count[SB_OUTCOME_COUNT];
     int64_t ignored_cases, ignored_ids;
-    int64_t sampled; /* results that were compared on samples alone */
+    int64_t sampled;   /* results that were compared on samples alone */
+    int64_t not_whole; /* of those, results that a device judge could have vouched for whole, but did not */
+    int64_t by_judge;  /* results that were compared whole with a device judge's outputs */
     int paths;
     struct sb_path *path; /* in order of first appearance of the op, then of the variant */
     int failures;

@@ -226,13 +226,22 @@ static void write_sampled(struct sb_page *p, const struct sb_report *r, const st
         sb_page_text(p, "  ");
         sb_page_shown(p, result->variant, SIZE_MAX, SB_NEWLINE_SHOWN);
         sb_page_text(p, ": ");
-        sb_page_shown(p, result->sampled, SIZE_MAX, SB_NEWLINE_SHOWN);
+        sb_page_sampled(p, result);
         sb_page_text(p, "\n");
         shown++;
     }
     if (t->sampled > SHOWN_SAMPLED)
         sb_page_format(p, "        ... and %s more\n", sb_count(t->sampled - SHOWN_SAMPLED).text);
+    if (t->not_whole > 0)
+        sb_page_format(p, "        %s of them for want of a device judge\n", sb_count(t->not_whole).text);
     sb_page_text(p, "\n");
+}
+
+static void write_by_judge(struct sb_page *p, const struct sb_tally *t)
+{
+    if (t->by_judge > 0)
+        sb_page_format(p, "compared whole with the device judge: %s result%s\n\n", sb_count(t->by_judge).text,
+                       t->by_judge == 1 ? "" : "s");
 }
 
 /* ---- what was not executed ---- */
@@ -406,6 +415,7 @@ void sb_terminal(FILE *f, const struct sb_report *r, bool colour)
     write_failures(&p, r, &t, colour);
     write_table(&p, &t, colour);
     write_sampled(&p, r, &t, colour);
+    write_by_judge(&p, &t);
     write_reasons(&p, r, &t, colour);
     write_executed(&p, r, colour);
     write_absences(&p, r, &t, colour);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench.sh PROGRAM - `samebits bench` as its users call it: the table, the JSON, the exit statuses. No figure is judged:
-# a busy machine is no failure.
+# a busy machine is no failure. Kernels are timed where there is a GPU; elsewhere it is said that there is none.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -73,6 +73,47 @@ for case in bench["cases"]:
         assert (row["rate"] is None) == (row["outcome"] != "TIMED") == (row["reason"] != "")
 END
 expect 0 "" python3 figures.py
+
+# The kernels: on a GPU with figures, without one with the reason, and never with a status that reads as timed.
+sampled='wgrad_varlen_k/M=256,N=256,E=4,counts=150+0+37+1,sample=12'
+status=0
+"$program" bench --impl gpu --case "$small" --case "$sampled" "${quick[@]}" >kernels 2>&1 || status=$?
+"$program" bench --impl gpu --json --case "$small" --case "$sampled" "${quick[@]}" >gpu.json 2>/dev/null || true
+cat >gpu.py <<'END'
+import json, sys
+bench = json.load(open("gpu.json"))
+assert bench["impl"] == "gpu" and bench["unit"] == "TFLOP/s" and str(bench["exit_status"]) == sys.argv[1]
+rows = {(case["case"], row["path"]): row for case in bench["cases"] for row in case["rows"]}
+assert {path for _, path in rows} >= {"mma_sync"}
+for row in rows.values():
+    assert row["threads"] is None and row["efficiency"] is None
+    assert (row["rate"] is None) == (row["outcome"] != "TIMED") == (row["reason"] != "")
+    assert row["rate"] is None or row["rate"]["processor"] is None
+gpu = bench["machine"]["gpu"]
+assert (gpu is None) == (bench["exit_status"] == 3)
+if gpu is not None:
+    assert gpu["compute_capability"] >= 75 and gpu["l2_bytes"] > 0
+    for case in bench["cases"]:
+        assert rows[case["case"], "peak"]["outcome"] == "TIMED"
+END
+if have_gpu; then
+    expect 0 "" test "$status" = 0
+    expect 0 "GPU 0: " cat kernels
+    expect 0 "" grep -qE '^  mma_sync +[0-9.]+ +[0-9.]+\.\.[0-9.]+ +[0-9.]+% ' kernels
+    expect 0 "peak: " cat kernels
+    expect 3 "there is no GPU 63" "$program" bench --impl gpu --case "$small" --device 63
+else
+    expect 0 "" test "$status" = 3
+    expect 0 "" grep -qE 'nothing was timed: .* by mma_sync: (built without CUDA|no |GPU |the NVIDIA driver)' kernels
+    expect 0 "" grep -qE '^  mma_sync +NOT RUN: ' kernels
+    refuse " ms a run " cat kernels
+fi
+expect 0 "" python3 gpu.py "$status"
+expect 2 "gpu of wgrad_varlen_k has none" "$program" bench --impl gpu --threads 1
+expect 2 "ref of wgrad_varlen_k runs on the CPU" "$program" bench --device 0
+expect 2 "expected the number of a GPU" "$program" bench --impl gpu --device all
+expect 2 "nearest: mma_sync" "$program" bench --impl gpu --path mma_snyc
+expect 2 "gpu of wgrad_varlen_k has no 'avx2'" "$program" bench --impl gpu --path avx2
 
 # What cannot be timed.
 expect 3 "every segment is empty" "$program" bench --case 'wgrad_varlen_k/M=24,N=24,E=4,counts=empty' "${quick[@]}"

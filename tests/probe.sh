@@ -10,6 +10,12 @@ silicon=${SAMEBITS_SILICON:-}
 [ -z "$silicon" ] || silicon=$(realpath "$silicon")
 cd "$scratch"
 few="--count 1000"
+"$program" probe --list >list
+# No GPU has both wgmma and tcgen05.
+absent=$(sed -n 's/^ *\(wgmma\|tcgen05\) .*(does not run here)$/\1/p' list | head -n 1)
+gpu=$({ "$program" probe --count 1 --json || true; } | python3 -c 'import json, sys; print(json.load(sys.stdin)["gpu"] or "none")')
+status=0
+case $gpu in *"(sm_8"?")") status=1 ;; esac # mma.sync is another contract there
 
 # Usage.
 expect 0 "--replay DIR" "$program" probe --help
@@ -22,6 +28,9 @@ expect 2 "--seed" "$program" probe --seed -1
 expect 2 "is empty" "$program" probe --class normal,
 expect 2 "--seed does not go with it" "$program" probe --replay . --seed 2
 expect 2 "--capture does not go with it" "$program" probe --list --capture x
+expect 2 "--device does not go with it" "$program" probe --list --device 0
+expect 2 "--device" "$program" probe --device cpu
+expect 3 "--device 63: " "$program" probe --device 63 --impl model --count 1000
 expect 0 "zero-partners" "$program" probe --list
 expect 0 "model:24-bits" "$program" probe --list
 expect 0 '"reason"' "$program" probe --list --json
@@ -29,8 +38,8 @@ expect 0 '"reason"' "$program" probe --list --json
 # What ran, and what that is worth.
 # shellcheck disable=SC2086 # two words
 {
-    expect 3 "LESS THAN REQUIRED: --impl names wgmma" "$program" probe --impl model,wgmma $few
-    expect 3 "NOTHING RAN" "$program" probe --impl wgmma $few
+    expect 3 "LESS THAN REQUIRED: --impl names $absent" "$program" probe --impl "model,$absent" $few
+    expect 3 "NOTHING RAN" "$program" probe --impl "$absent" $few
     expect 3 "it is the yardstick" "$program" probe --impl plain $few
     refuse "PASS" "$program" probe --impl plain $few
     expect 0 "PASS of models only" "$program" probe --impl model $few
@@ -43,16 +52,28 @@ expect 0 '"reason"' "$program" probe --list --json
     expect 0 '"processor": "' "$program" probe --impl model $few --json
     expect 0 "all classes                  19,456 " "$program" probe --impl model $few
 }
-"$program" probe --list >list
 if grep -q '^ *wgrad-avx2 *cpu.*path$' list; then
-    expect 0 "PASS on CPU only: no tensor core ran (0 of " "$program" probe --count 20000
-    expect 0 "of the yardstick with itself mostly in nan-and-inf and infinities and half in any-bits" "$program" probe --count 1000
-    expect 0 '"note": "CPU paths: ' "$program" probe --count 1000 --json
-    expect 0 "NOT RUN  mma_sync" "$program" probe --count 1000
-    expect 0 "wgrad-avx2" "$program" probe --count 1000
-    expect 0 "PASS on CPU only" env OMP_NUM_THREADS=1 "$program" probe --count 1000 --seed 9223372036854775807
-elif ! have_gpu; then
+    cpu="$program probe --impl wgrad-avx2"
+    # shellcheck disable=SC2086 # words
+    {
+        expect 0 "PASS on CPU only: no tensor core ran (0 of " $cpu --count 20000
+        expect 0 "of the yardstick with itself mostly in nan-and-inf and infinities and half in any-bits" $cpu $few
+        expect 0 '"note": "CPU paths: ' $cpu $few --json
+        expect 0 "PASS on CPU only" env OMP_NUM_THREADS=1 $cpu --count 1000 --seed 9223372036854775807
+    }
+    expect "$status" "NOT RUN  $absent" "$program" probe --count 1000
+    expect "$status" "wgrad-avx2" "$program" probe --count 1000
+elif [ "$gpu" = none ]; then
     expect 3 "NOTHING RAN" "$program" probe --count 1000
+fi
+if [ "$gpu" = none ]; then
+    expect 0 '"gpu": null' "$program" probe --impl model --count 1000 --json
+elif [ "$status" = 1 ]; then
+    expect 1 "FAIL: not contract TC: mma_sync" "$program" probe --impl mma_sync --count 20000
+else
+    expect 0 "GPU $gpu; driver " "$program" probe --impl mma_sync --count 20000
+    expect 0 "PASS: everything that ran keeps contract TC, " "$program" probe --count 20000
+    refuse "0 of 4" "$program" probe --count 20000
 fi
 expect 130 "no verdict" timeout --foreground --preserve-status -s INT 3 "$program" probe --impl model --count 1000000000000
 

@@ -323,6 +323,57 @@ START_TEST(samples_of_a_matrix)
 }
 END_TEST
 
+/* Large tensors are surveyed in stretches: what is said of them is what one look from end to end would say. */
+START_TEST(large_tensors)
+{
+    enum { ROWS = 400, COLUMNS = 500, COUNT = ROWS * COLUMNS };
+    static int32_t a[COUNT], b[COUNT];
+    const struct sb_tensor e = tensor("t", SB_I32, 2, ROWS, COLUMNS, 0, a),
+                           x = tensor("t", SB_I32, 2, ROWS, COLUMNS, 0, b);
+    for (int i = 0; i < COUNT; i++)
+        a[i] = i;
+    memcpy(b, a, sizeof b);
+    for (int i = 0; i < COLUMNS; i++)
+        b[123 * COLUMNS + i] = -1 - i;
+    struct sb_difference d = differ(&e, &x, NULL);
+    ck_assert_int_eq(d.mismatches, COLUMNS);
+    ck_assert_str_eq(d.pattern, "one row: i=123");
+    ck_assert_int_eq(d.samples, SB_MAX_SAMPLES);
+    ck_assert_str_eq(d.sample[0].index, "[i=123, j=0]");
+    ck_assert_str_eq(d.sample[SB_MAX_SAMPLES - 1].index, "[i=123, j=7]");
+
+    memcpy(b, a, sizeof b);
+    b[3] = a[COUNT - 10]; /* far apart */
+    b[COUNT - 10] = a[3];
+    d = differ(&e, &x, NULL);
+    ck_assert_int_eq(d.mismatches, 2);
+    ck_assert_str_eq(d.pattern, "the right values in another order");
+    ck_assert_str_eq(d.sample[0].index, "[i=0, j=3]");
+    ck_assert_str_eq(d.sample[1].index, "[i=399, j=490]");
+    b[3] = b[COUNT - 10] = -7;
+    d = differ(&e, &x, NULL);
+    ASSERT_HAS(d.pattern, "the candidate holds one value, 0xfffffff9 (-7), at all of them");
+    b[COUNT - 10] = -8;
+    d = differ(&e, &x, NULL);
+    ck_assert_str_eq(d.pattern, "");
+
+    memcpy(b, a, sizeof b);
+    b[10 * COLUMNS + 70] = -7;
+    b[200 * COLUMNS + 5] = -8;
+    d = differ(&e, &x, NULL);
+    ck_assert_str_eq(d.pattern, "one 256x256 tile: i 10..200, j 5..70");
+
+    memmove(b + 1, a, sizeof b - sizeof b[0]);
+    b[0] = -1;
+    d = differ(&e, &x, NULL);
+    ck_assert_str_eq(d.pattern, "every element; shifted by one toward the end");
+    memset(a, 0, sizeof a);
+    d = differ(&e, &x, &(struct sb_compare_hints){.poison = 0xFF});
+    ASSERT_HAS(d.pattern, "1 never written (still the poison 0xFF)");
+    ck_assert_int_eq(d.mismatches, COUNT - 1); /* b[1] is 0 */
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *s = suite_create("compare");
@@ -341,6 +392,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, segments);
     tcase_add_test(t, packed_tiles);
     tcase_add_test(t, samples_of_a_matrix);
+    tcase_add_test(t, large_tensors);
     suite_add_tcase(s, t);
     return s;
 }

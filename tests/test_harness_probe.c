@@ -230,9 +230,31 @@ START_TEST(a_right_tensor_core_passes)
     const struct sb_probe_impl impl = fake(is_right);
     const struct sb_probe_verdict v = probe(&impl, 20000, true, &o, &plan);
     ck_assert_int_eq(v.exit_status, 0);
-    ASSERT_HAS(v.text, "PASS: everything that ran keeps contract TC, 1 of 3 tensor-core instructions");
+    ASSERT_HAS(v.text, "PASS: everything that ran keeps contract TC, 1 of 4 tensor-core instructions");
     ck_assert_int_eq(o.all.compared, (int64_t)SB_TC_CLASSES * 2 * 64 * 256);
     ck_assert_int_eq(o.captured.count, SB_TC_CLASSES * SB_PROBE_CAPTURED); /* from two tiles a class, too */
+    sb_probe_outcome_free(&o);
+}
+END_TEST
+
+/* Of a large tile's rows and columns every part: every warp that computes it, and every fragment. */
+START_TEST(captures_come_from_all_over_a_tile)
+{
+    struct sb_probe_outcome o = {.runs = true};
+    struct sb_error err = {0};
+    struct sb_probe_totals totals;
+    const struct sb_probe_impl impl = fake(is_right);
+    o.impl = &impl;
+    struct sb_probe_plan plan = {.count = 64 * 64 * 256, .capture = true, .judge = &o, .judges = 1};
+    plan.wanted[SB_TC_NORMAL] = true;
+    ck_assert_msg(sb_probe_run(&plan, &totals, &err), "%s", err.text);
+    int of_rows[4] = {0}, of_cols[4] = {0};
+    for (int i = 0; i < o.captured.count; i++) {
+        of_rows[o.captured.v[i].row / 16]++;
+        of_cols[o.captured.v[i].col / 64]++;
+    }
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(of_rows[i] >= 8 && of_cols[i] >= 8, "%d and %d of %d", of_rows[i], of_cols[i], o.captured.count);
     sb_probe_outcome_free(&o);
 }
 END_TEST
@@ -711,6 +733,7 @@ static Suite *make_suite(void)
     tcase_add_loop_test(tc, wgrad_makes_c_exactly, 0, SB_WGRAD_PATHS);
     tcase_add_loop_test(tc, each_variant_is_found_and_named, 0, sb_tc_variants());
     tcase_add_test(tc, a_right_tensor_core_passes);
+    tcase_add_test(tc, captures_come_from_all_over_a_tile);
     tcase_add_test(tc, unwritten_outputs_fail);
     tcase_add_test(tc, what_does_not_finish);
     tcase_add_test(tc, what_does_not_finish_beside_others);

@@ -78,6 +78,40 @@ START_TEST(samples_are_said)
 }
 END_TEST
 
+static struct sb_result *add_large(const char *id, const char *variant, const char *judge, const char *sampled)
+{
+    add(variant, "0: Some GPU (sm_90)", SB_PASS, "");
+    struct sb_result *r = &report.result[report.results - 1];
+    snprintf(r->case_id, sizeof r->case_id, "%s", id);
+    snprintf(r->judge, sizeof r->judge, "%s", judge);
+    snprintf(r->sampled, sizeof r->sampled, "%s", sampled);
+    return r;
+}
+
+/* The reference and the judge are held to samples, and that weakens nobody; one that the judge did not vouch for is
+ * weaker, and so is its case. */
+START_TEST(a_device_judge_is_said)
+{
+    static const char judge[] = "device judge, held to the sampled golden", tiles[] = "12 tiles of 64x64, 19 % of dw";
+    start();
+    add_large("fake/n=5", "ref", "stored golden", tiles);
+    add_large("fake/n=5", "right", judge, "");
+    add_large("fake/n=5", "judge", "sampled golden", tiles);
+    conclude(&nothing, NULL, 0, "; 1 case was compared whole with the device judge");
+    ck_assert_ptr_null(strstr(report.verdict, "samples only"));
+    add_large("fake/n=6", "ref", "stored golden", tiles);
+    add_large("fake/n=6", "right", judge, "")->outcome = SB_SKIP; /* compared nothing */
+    conclude(&nothing, NULL, 0,
+             "; 1 case was compared whole with the device judge; 1 case was compared on samples only");
+    add_large("fake/n=7", "right", judge, "");
+    conclude(&nothing, NULL, 0, "; 2 cases were compared whole with the device judge; 1 case was compared on samples");
+    struct sb_result *weaker = add_large("fake/n=7", "host_reject", "sampled golden", tiles);
+    snprintf(weaker->not_whole, sizeof weaker->not_whole, "the device judge cannot: no memory");
+    conclude(&nothing, NULL, 0,
+             "; 1 case was compared whole with the device judge; 2 cases were compared on samples only");
+}
+END_TEST
+
 /* They hold of many outputs: whoever compared nothing else has compared no bit. */
 START_TEST(relations_alone_are_no_verdict)
 {
@@ -228,6 +262,7 @@ static Suite *make_suite(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, statuses);
     tcase_add_test(t, samples_are_said);
+    tcase_add_test(t, a_device_judge_is_said);
     tcase_add_test(t, relations_alone_are_no_verdict);
     tcase_add_test(t, requirements);
     tcase_add_test(t, ledger_lists_what_did_not_run);

@@ -459,9 +459,9 @@ START_TEST(a_newer_format_is_refused)
 {
     struct sb_report r = made_green();
     char *const text = written(&r);
-    must_refuse_with(text, "\"format_version\":2", "\"format_version\":3", "the format version is 3");
-    must_refuse_with(text, "\"format_version\":2", "\"format_version\":1", "the format version is 1");
-    must_refuse_with(text, "\"format_version\":2", "\"format_version\":\"2\"", "\"format_version\" is not an integer");
+    must_refuse_with(text, "\"format_version\":3", "\"format_version\":4", "the format version is 4");
+    must_refuse_with(text, "\"format_version\":3", "\"format_version\":2", "the format version is 2");
+    must_refuse_with(text, "\"format_version\":3", "\"format_version\":\"3\"", "\"format_version\" is not an integer");
     free(text);
     sb_report_free(&r);
 }
@@ -682,7 +682,7 @@ START_TEST(the_schema_page_documents_every_field)
     must_document(sample + 1, sb_sample_fields);
     must_document(ledger + 1, sb_ledger_fields);
     static const char *const others[] = {"`results`", "`ledgers`", "`counts`", "`exit_status`",
-                                         "`verdict` | text, 255"};
+                                         "`verdict` | text, 383"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         ck_assert_ptr_nonnull(strstr(end + 1, others[i]));
     for (int outcome = 0; outcome < SB_OUTCOME_COUNT; outcome++)

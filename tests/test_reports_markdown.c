@@ -665,6 +665,25 @@ START_TEST(samples_are_said_with_their_share)
     ck_assert_ptr_nonnull(strstr(page, "### Compared on samples only\n\n| status | case | variant | compared |\n"));
     ck_assert_ptr_nonnull(strstr(page, "| PASS | `"));
     ck_assert_ptr_nonnull(strstr(page, " | 128 tiles of 64x64, 0.26 % of dw |\n"));
+    ck_assert_ptr_null(strstr(page, "device judge"));
+    free(page);
+    sb_report_free(&r);
+}
+END_TEST
+
+/* How many results a device judge vouched for, and which it did not, with the reason. */
+START_TEST(the_device_judge_is_counted)
+{
+    struct sb_report r = made_green();
+    copy_text(r.result[0].judge, sizeof r.result[0].judge, "device judge, held to the sampled golden");
+    copy_text(r.result[1].sampled, sizeof r.result[1].sampled, "128 tiles of 64x64, 0.26 % of dw");
+    copy_text(r.result[1].not_whole, sizeof r.result[1].not_whole, "the device judge cannot: not enough memory");
+    char *const page = page_of(&r, GITHUB_COMMENT);
+    must_be_sound(page);
+    ck_assert_ptr_nonnull(strstr(page, "\n1 result was compared whole with the outputs of a device judge"));
+    ck_assert_ptr_nonnull(strstr(page, "\n1 of them for want of a device judge.\n"));
+    ck_assert_ptr_nonnull(strstr(page, " | 128 tiles of 64x64, 0.26 % of dw; not whole: the device judge cannot: not "
+                                       "enough memory |\n"));
     free(page);
     sb_report_free(&r);
 }
@@ -748,6 +767,7 @@ static Suite *make_suite(void)
     tcase_add_test(green, a_pass_that_compared_nothing_is_shown_as_a_failure);
     tcase_add_test(green, only_a_sound_report_opens_with_pass);
     tcase_add_test(green, samples_are_said_with_their_share);
+    tcase_add_test(green, the_device_judge_is_counted);
     tcase_add_test(green, a_report_without_a_ledger_does_not_claim_that_all_was_executed);
     suite_add_tcase(suite, green);
     TCase *const escapes = tcase_create("escapes");

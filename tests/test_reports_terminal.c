@@ -441,6 +441,25 @@ START_TEST(samples_are_said_with_their_share)
 }
 END_TEST
 
+/* How many results a device judge vouched for, and which it did not, with the reason. */
+START_TEST(the_device_judge_is_counted)
+{
+    struct sb_report r = made_green();
+    copy_text(r.result[0].judge, sizeof r.result[0].judge, "device judge, held to the sampled golden");
+    char *const whole = plain(&r);
+    ck_assert_ptr_nonnull(strstr(whole, "\ncompared whole with the device judge: 1 result\n\n"));
+    ck_assert_ptr_null(strstr(whole, "samples"));
+    free(whole);
+    copy_text(r.result[1].sampled, sizeof r.result[1].sampled, "128 tiles of 64x64, 0.26 % of dw");
+    copy_text(r.result[1].not_whole, sizeof r.result[1].not_whole, "the device judge cannot: not enough memory");
+    char *const text = plain(&r);
+    ck_assert_ptr_nonnull(strstr(text, ": 128 tiles of 64x64, 0.26 % of dw; not whole: the device judge cannot: not "
+                                       "enough memory\n        1 of them for want of a device judge\n"));
+    free(text);
+    sb_report_free(&r);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *const suite = suite_create("reports: terminal");
@@ -467,6 +486,7 @@ static Suite *make_suite(void)
     tcase_add_test(tests, launches_are_a_number_or_a_range_or_nothing);
     tcase_add_test(tests, ignored_ids_are_a_warning);
     tcase_add_test(tests, samples_are_said_with_their_share);
+    tcase_add_test(tests, the_device_judge_is_counted);
     suite_add_tcase(suite, tests);
     return suite;
 }
