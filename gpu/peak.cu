@@ -71,6 +71,8 @@ constexpr int wgmma_rounds = 1 << 14;
 constexpr int wgmma_atom_bytes = wgmma_steps * 16 * 128; // 64 columns by all rows of k
 constexpr int wgmma_b_atoms = ptx_wgmma_n / 64;
 constexpr int wgmma_shared_bytes = (wgmma_groups + wgmma_b_atoms) * wgmma_atom_bytes;
+extern "C" const int sb_dynamic_shared_bytes_peak_wgmma; // read from the object by tests/sass.py
+const int sb_dynamic_shared_bytes_peak_wgmma = wgmma_shared_bytes;
 
 static __global__ void __launch_bounds__(wgmma_threads, 1) peak_wgmma(struct sb_peak_result *result)
 {

@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include "tcgen05_descriptor.h"
+
 /* ---- Tensor memory ----------------------------------------------------------------------------------------------- */
 
 /* Takes `columns` (a power of two, 32 to 512) of tensor memory and writes their address to the .shared word `shared`;
@@ -51,6 +53,17 @@ static __device__ __forceinline__ void ptx_tcgen05_st_32x32b_x8(uint32_t address
                  : "memory");
 }
 
+/* The same of 32 columns, all zeros. */
+static __device__ __forceinline__ void ptx_tcgen05_st_zeros_32x32b_x32(uint32_t address)
+{
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x32.b32 [%0], {%1, %1, %1, %1, %1, %1, %1, %1, "
+                 "%1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, "
+                 "%1, %1, %1, %1, %1, %1, %1, %1};"
+                 :
+                 : "r"(address), "r"(0)
+                 : "memory");
+}
+
 /* Waits for this thread's tcgen05.st. "Tensor Memory and Register Load/Store Instructions: tcgen05.wait". */
 static __device__ __forceinline__ void ptx_tcgen05_wait_st()
 {
@@ -68,6 +81,23 @@ static __device__ __forceinline__ void ptx_tcgen05_ld_32x32b_x8(uint32_t value[8
                  : "r"(address)
                  : "memory");
 }
+
+#define TCGEN05_V4(i) "=r"(value[i]), "=r"(value[i + 1]), "=r"(value[i + 2]), "=r"(value[i + 3])
+
+/* The same of 32 columns. */
+static __device__ __forceinline__ void ptx_tcgen05_ld_32x32b_x32(uint32_t value[32], uint32_t address)
+{
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x32.b32 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, [%32];\n\t"
+                 "tcgen05.wait::ld.sync.aligned;"
+                 : TCGEN05_V4(0), TCGEN05_V4(4), TCGEN05_V4(8), TCGEN05_V4(12), TCGEN05_V4(16), TCGEN05_V4(20),
+                   TCGEN05_V4(24), TCGEN05_V4(28)
+                 : "r"(address)
+                 : "memory");
+}
+
+#undef TCGEN05_V4
 
 /* ---- Order between threads -----------------------------------------------------------------------------------------
  */
@@ -95,30 +125,6 @@ static __device__ __forceinline__ void ptx_tcgen05_commit(uint32_t barrier)
 
 /* ---- The matrix instruction ----------------------------------------------------------------------------------------
  */
-
-/* The descriptor of an operand in shared memory that lies as ptx_wgmma_descriptor() says: the fields are the same but
- * for a constant 1 in bits 46-48 and the swizzle, 2 for 128 bytes in bits 61-63.
- * "Shared memory descriptor". */
-static __device__ __forceinline__ uint64_t ptx_tcgen05_descriptor(uint32_t shared, uint32_t column_atom_bytes)
-{
-    const uint64_t address = (shared & 0x3FFFF) >> 4;                  // bits 0-13
-    const uint64_t leading = (uint64_t)(column_atom_bytes >> 4) << 16; // bits 16-29
-    const uint64_t stride = (uint64_t)(1024 >> 4) << 32;               // bits 32-45
-    const uint64_t constant = (uint64_t)1 << 46;
-    const uint64_t swizzle_128 = (uint64_t)2 << 61;
-    return address | leading | stride | constant | swizzle_128;
-}
-
-/* The instruction descriptor of kind::f16 for bf16 operands, both with M and N fastest, and f32 sums.
- * "Instruction descriptor". */
-static constexpr __device__ uint32_t ptx_tcgen05_bf16_descriptor(int m, int n)
-{
-    return 1u << 4                     // D is f32
-           | 1u << 7 | 1u << 10        // A, B are bf16
-           | 1u << 15 | 1u << 16       // A, B are transposed
-           | (uint32_t)(n >> 3) << 17  // bits 17-22
-           | (uint32_t)(m >> 4) << 24; // bits 24-28
-}
 
 /* d = d + a * b for a bf16 m x 16, b bf16 16 x n, d f32 m x n in tensor memory: row i of an m of 128 is lane i, column
  * j is column j from d's address on. One fused dot product of 16 pairs an element. One thread starts it for the block;

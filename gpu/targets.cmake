@@ -79,6 +79,16 @@ if(SAMEBITS_HAVE_CUDA)
   set_target_properties(samebits_gpu PROPERTIES CUDA_ARCHITECTURES OFF CUDA_SEPARABLE_COMPILATION OFF)
   target_link_libraries(samebits_gpu PUBLIC samebits_ref CUDA::cudart_static)
   target_compile_definitions(samebits_gpu PUBLIC SAMEBITS_HAVE_CUDA=1)
+
+  # The typed launch functions for programs that are not C, such as harness/peers.py; built when asked for by name. The
+  # runtime inside stays out of sight: the program that loads the library has one of its own.
+  set_target_properties(samebits_gpu PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  add_library(samebits_kernels SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:samebits_gpu> ${ref_sources})
+  target_link_libraries(samebits_kernels PRIVATE samebits_options CUDA::cudart_static)
+  target_link_options(samebits_kernels PRIVATE "LINKER:--exclude-libs,ALL" "LINKER:-z,defs")
+  if(OpenMP_C_FOUND)
+    target_link_libraries(samebits_kernels PRIVATE OpenMP::OpenMP_C)
+  endif()
 else()
   message(STATUS "CUDA: not found or turned off; the kernels are left out and reports say so")
   file(GLOB gpu_sources CONFIGURE_DEPENDS gpu/*.c)

@@ -26,6 +26,8 @@ struct sb_gpu_result sb_run_metadata_pack_chained(const struct sb_gpu_call *call
 struct sb_gpu_result sb_run_wgrad_varlen_k_mma_sync(const struct sb_gpu_call *call);
 struct sb_gpu_result sb_run_wgrad_varlen_k_judge(const struct sb_gpu_call *call);
 struct sb_gpu_result sb_run_wgrad_varlen_k_wgmma(const struct sb_gpu_call *call);
+struct sb_gpu_result sb_run_wgrad_varlen_k_tcgen05(const struct sb_gpu_call *call);
+struct sb_gpu_result sb_run_wgrad_varlen_k_auto(const struct sb_gpu_call *call);
 
 size_t sb_workspace_e8m0_upcast_two_pass(const struct sb_gpu_call *call);
 size_t sb_workspace_e8m0_upcast_hoisted(const struct sb_gpu_call *call);
@@ -34,6 +36,8 @@ size_t sb_workspace_scale_pack(const struct sb_gpu_call *call); /* any of the fo
 size_t sb_workspace_metadata_pack_chained(const struct sb_gpu_call *call);
 
 const char *sb_cannot_wgrad_varlen_k_mma_sync(const struct sb_gpu_call *call, int compute_capability);
+const char *sb_cannot_wgrad_varlen_k_tcgen05(const struct sb_gpu_call *call, int compute_capability);
+const char *sb_cannot_wgrad_varlen_k_auto(const struct sb_gpu_call *call, int compute_capability);
 
 #ifdef __cplusplus
 }

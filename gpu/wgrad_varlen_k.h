@@ -44,6 +44,29 @@ struct sb_gpu_result sb_wgrad_varlen_k_judge(const struct sb_wgrad_args *args, v
 struct sb_gpu_result sb_wgrad_varlen_k_wgmma(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
                                              void *stream);
 
+/* The same by tcgen05.mma and bulk tensor copies: the sm_100 family alone (B200, B300; cudaErrorNotSupported
+ * elsewhere). Compiled, not yet executed: ask sb_wgrad_tcgen05_fallback() before it is used. Rows of dy and x that
+ * follow a segment may be read, as by wgmma; launches, memory and rejections are the same, too. */
+struct sb_gpu_result sb_wgrad_varlen_k_tcgen05(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
+                                               void *stream);
+
+/* Why sb_wgrad_varlen_k_tcgen05 is not to be used on the current device, or NULL. The first question a device and
+ * process runs a self-check: a few small calls by it and by the judge, waits bounded, all bits compared. That allocates
+ * about 4 MB of device memory and frees it, and waits for the device, 30 seconds at most; a few milliseconds where all
+ * is well. A program asks when it starts: memory that is not to be had then is a failure, too. The text stays valid. */
+const char *sb_wgrad_tcgen05_fallback(void);
+
+/* The same call by whichever of these is fastest on the current device: wgmma on sm_90, tcgen05 on the sm_100 family,
+ * mma_sync elsewhere and wherever the self-check of the other two failed. That check is part of the first call on a
+ * device, unless the question below came before; all calls after it have no workspace and do not wait. Returns what the
+ * chosen one returns. */
+struct sb_gpu_result sb_wgrad_varlen_k(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
+                                       void *stream);
+
+/* Why sb_wgrad_varlen_k is served by mma_sync on the current device and not by the path made for it; NULL if that path
+ * serves, or mma_sync is it. Makes the self-check if it has not been made. */
+const char *sb_wgrad_varlen_k_fallback(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,7 +13,7 @@
  * as they are, swizzled, and wgmma takes them with M and N fastest. A segment may begin at any row. Three stages of 64
  * rows; the room that a fourth would take holds outputs on their way to dw.
  *
- *   warp 0        starts the copies                                                   wgrad_wgmma_feed.cuh
+ *   warp 0        starts the copies                                                   wgrad_feed.cuh
  *   warp 1        clears rows past the segment's end
  *   warps 2, 3    with x_gather_idx: copy the rows of x, which no bulk copy of sm_90 can gather
  *   warps 4-11    two warpgroups multiply, 64 x 256 outputs each,                     here
@@ -31,9 +31,12 @@
 #include "tensor_map.h"
 #include "variants.h"
 #include "wgrad_call.cuh"
-#include "wgrad_wgmma_feed.cuh"
+#include "wgrad_wgmma_shape.cuh"
+#include "wgrad_feed.cuh"
+#include "wgrad_ring.cuh"
 #include "wgrad_wgmma_output.cuh"
-#include "wgrad_wgmma_ring.cuh"
+
+static_assert(tile_m == multipliers * group_m && tile_n == ptx_wgmma_n, "a warpgroup, half a tile");
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
@@ -58,66 +61,78 @@ static __device__ __forceinline__ void multiply_steps(float sum[ptx_wgmma_accumu
     ptx_wgmma_commit_group();
 }
 
-/* The sums of a warpgroup's 64 x 256 outputs, as ptx_wgmma_m64n256k16_bf16 lays them out. */
-template <int cluster>
-static __device__ __forceinline__ void multiply_tile(float sum[ptx_wgmma_accumulators], uint32_t shared,
-                                                     struct place *place, const struct wgrad_tile *tile, int group,
-                                                     int lane)
+/* A warpgroup's way through the stages. */
+struct reader {
+    uint32_t shared;
+    struct place place;
+    int unfinished; // the stage whose steps may still be under way, or -1
+    int group, lane;
+};
+
+/* Waits for the next stage and starts its first `steps` steps; lets go of the stage before. */
+template <int cluster, int steps>
+static __device__ __forceinline__ void multiply_stage(float sum[ptx_wgmma_accumulators], struct reader *reader)
 {
-    const int whole = tile->length / tile_k; // stages with all their steps
-    const int last_steps = (tile->length % tile_k + step_k - 1) / step_k;
-    int reading = -1; // the stage whose steps may still be under way
+    const int stage = reader->place.stage;
+    const uint64_t dy = ptx_wgmma_descriptor(dy_box(reader->shared, stage, reader->group), box_bytes);
+    const uint64_t x = ptx_wgmma_descriptor(x_box(reader->shared, stage, 0), box_bytes);
+    ptx_mbarrier_wait(full_barrier(reader->shared, stage), reader->place.parity);
+    multiply_steps<steps>(sum, dy, x);
+    ptx_wgmma_wait_group<1>();
+    if (reader->unfinished >= 0)
+        release<cluster>(reader->shared, reader->unfinished, reader->lane);
+    reader->unfinished = stage;
+    advance(&reader->place);
+}
+
+/* Starts all steps of a warpgroup's 64 x 256 outputs. */
+template <int cluster>
+static __device__ __forceinline__ void start_tile(float sum[ptx_wgmma_accumulators], struct reader *reader,
+                                                  int32_t length)
+{
+    const int last_steps = (length % tile_k + step_k - 1) / step_k; // of a stage that has not all of them
 #pragma unroll
     for (int i = 0; i < ptx_wgmma_accumulators; i++)
         sum[i] = 0;
-    for (int s = 0; s < whole; s++, advance(place)) {
-        const uint64_t dy = ptx_wgmma_descriptor(dy_box(shared, place->stage, group), box_bytes);
-        const uint64_t x = ptx_wgmma_descriptor(x_box(shared, place->stage, 0), box_bytes);
-        ptx_mbarrier_wait(full_barrier(shared, place->stage), place->parity);
-        multiply_steps<tile_k / step_k>(sum, dy, x);
-        ptx_wgmma_wait_group<1>();
-        if (reading >= 0)
-            release<cluster>(shared, reading, lane);
-        reading = place->stage;
-    }
-    if (last_steps > 0) {
-        const uint64_t dy = ptx_wgmma_descriptor(dy_box(shared, place->stage, group), box_bytes);
-        const uint64_t x = ptx_wgmma_descriptor(x_box(shared, place->stage, 0), box_bytes);
-        ptx_mbarrier_wait(full_barrier(shared, place->stage), place->parity);
-        if (last_steps == 1)
-            multiply_steps<1>(sum, dy, x);
-        else if (last_steps == 2)
-            multiply_steps<2>(sum, dy, x);
-        else if (last_steps == 3)
-            multiply_steps<3>(sum, dy, x);
-        else
-            multiply_steps<4>(sum, dy, x);
-        ptx_wgmma_wait_group<1>();
-        if (reading >= 0)
-            release<cluster>(shared, reading, lane);
-        reading = place->stage;
-        advance(place);
-    }
+    for (int s = 0; s < length / tile_k; s++)
+        multiply_stage<cluster, tile_k / step_k>(sum, reader);
+    if (last_steps == 1)
+        multiply_stage<cluster, 1>(sum, reader);
+    else if (last_steps == 2)
+        multiply_stage<cluster, 2>(sum, reader);
+    else if (last_steps == 3)
+        multiply_stage<cluster, 3>(sum, reader);
+    else if (last_steps == 4)
+        multiply_stage<cluster, 4>(sum, reader);
+}
+
+/* The sums, as ptx_wgmma_m64n256k16_bf16 lays them out, are there. */
+template <int cluster>
+static __device__ __forceinline__ void finish_tile(float sum[ptx_wgmma_accumulators], struct reader *reader)
+{
     ptx_wgmma_wait_group<0>();
     ptx_wgmma_results(sum);
-    if (reading >= 0)
-        release<cluster>(shared, reading, lane);
+    if (reader->unfinished >= 0)
+        release<cluster>(reader->shared, reader->unfinished, reader->lane);
+    reader->unfinished = -1;
 }
 
 /* Two warpgroups; warp 0..7 of them. */
 template <int cluster, bool onto>
 static __device__ __forceinline__ void multiply_tiles(uint32_t shared, const struct call *call, uint32_t first,
-                                                      uint32_t step, const CUtensorMap *dw_map, uint32_t out0, int warp,
-                                                      int lane)
+                                                      uint32_t step, const CUtensorMap *dw_map, int warp, int lane)
 {
-    struct place place = {0, 0};
     const int group = warp / warps_of_group;
-    const struct writer writer = {
-        call->args, dw_map, out0 + (uint32_t)(group * out_boxes * out_box_bytes), group, warp % warps_of_group, lane};
+    const struct writer writer = writer_of(shared, call->args, dw_map, group, warp % warps_of_group, lane);
+    struct reader reader = {shared, {0, 0}, -1, group, lane};
+    struct wgrad_tile next = tile_at<cluster>(call, first < call->tiles ? first : 0);
     for (uint32_t t = first; t < call->tiles; t += step) {
-        const struct wgrad_tile tile = tile_at<cluster>(call, t);
+        const struct wgrad_tile tile = next;
         float sum[ptx_wgmma_accumulators];
-        multiply_tile<cluster>(sum, shared, &place, &tile, group, lane);
+        start_tile<cluster>(sum, &reader, tile.length);
+        if (t + step < call->tiles)
+            next = tile_at<cluster>(call, t + step); // while the last steps are under way
+        finish_tile<cluster>(sum, &reader);
         if (call->args->out_dtype == SB_F32)
             write_outputs<onto, false>(sum, &writer, &tile);
         else
@@ -134,8 +149,7 @@ static __device__ __forceinline__ void multiply_tiles(uint32_t shared, const str
 template <bool gather, int cluster, bool onto>
 static __global__ void __launch_bounds__(threads, 1)
     wgrad_wgmma(const __grid_constant__ struct sb_wgrad_args args, const struct sb_status *status,
-                const __grid_constant__ CUtensorMap dy_map, const __grid_constant__ CUtensorMap x_map,
-                const __grid_constant__ CUtensorMap dw_map)
+                const __grid_constant__ struct maps maps)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ unsigned char dynamic_shared[];
@@ -161,15 +175,14 @@ static __global__ void __launch_bounds__(threads, 1)
     if (warp < warps_of_group) {
         ptx_setmaxnreg_dec<copy_registers(gather)>();
         if (warp == 0 && lane == 0)
-            copy_tiles<gather, cluster>(shared, &call, first, step, &dy_map, &x_map);
+            copy_tiles<gather, cluster>(shared, &call, first, step, &maps);
         else if (warp == 1)
             clear_tiles<gather, cluster>(shared, parts, &call, first, step, lane);
         else if (gather && warp >= 2)
             gather_tiles<cluster>(shared, &call, first, step, warp - 2, lane);
     } else {
         ptx_setmaxnreg_inc<multiply_registers(gather)>();
-        multiply_tiles<cluster, onto>(shared, &call, first, step, &dw_map, ptx_shared_address(parts->out),
-                                      warp - warps_of_group, lane);
+        multiply_tiles<cluster, onto>(shared, &call, first, step, &maps.dw, warp - warps_of_group, lane);
     }
     if (cluster > 1) {
         __syncwarp();
@@ -180,41 +193,27 @@ static __global__ void __launch_bounds__(threads, 1)
 
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
-/* Everything that needs no device. The most tiles leave room for one block's step past the last; columns, which are
- * fewer than their tiles' columns, then fit the 32 bits of a bulk copy's coordinates. */
-static struct sb_status check_call(const struct sb_wgrad_args *args, const void *dw)
+static cudaError_t map_call(struct maps *maps, const struct sb_wgrad_args *args, void *dw)
 {
-    const int64_t most_columns = INT32_MAX / 2, most_tiles = INT32_MAX;
-    const struct sb_status status = sb_wgrad_check_args(args, dw);
-    if (status.code != SB_OK)
-        return status;
-    if (args->M > most_columns || args->N > most_columns)
-        return sb_reject(SB_TOO_LARGE, args->M > most_columns ? args->M : args->N, most_columns, 0);
-    int64_t tiles;
-    if (__builtin_mul_overflow(args->E, sb_cdiv(args->M, tile_m) * sb_cdiv(args->N, tile_n), &tiles) ||
-        tiles > most_tiles)
-        return sb_reject(SB_TOO_LARGE, args->E, most_tiles, 0);
-    return status;
+    *maps = {};
+    cudaError_t error = map_matrix(&maps->dy, args->dy, args->T, args->M, args->ld_dy);
+    if (error == cudaSuccess && !args->x_gather_idx)
+        error = map_matrix(&maps->x, args->x, args->Tx, args->N, args->ld_x);
+    if (error == cudaSuccess)
+        error = sb_tensor_map_planes(&maps->dw, dw, args->out_dtype, args->E, args->M, args->N, group_m);
+    return error;
 }
 
-/* A map of a matrix without rows is refused, and without rows no copy is made: then it is of nothing. */
-static cudaError_t map_matrix(CUtensorMap *map, const uint16_t *matrix, int64_t rows, int64_t columns, int64_t stride)
-{
-    *map = {};
-    return rows > 0 ? sb_tensor_map_bf16(map, matrix, rows, columns, stride, tile_k) : cudaSuccess;
-}
+extern "C" const int sb_dynamic_shared_bytes_wgrad_wgmma; // read from the object by tests/sass.py
+const int sb_dynamic_shared_bytes_wgrad_wgmma = (int)shared_bytes;
 
 template <bool gather, int cluster, bool onto>
 static cudaError_t launch(const struct sb_wgrad_args *args, void *dw, const struct sb_status *status,
                           cudaStream_t stream)
 {
-    CUtensorMap dy_map, x_map, dw_map;
+    struct maps maps;
     int device = 0, multiprocessors = 0;
-    cudaError_t error = map_matrix(&dy_map, args->dy, args->T, args->M, args->ld_dy);
-    if (error == cudaSuccess)
-        error = map_matrix(&x_map, args->x, gather ? 0 : args->Tx, args->N, args->ld_x);
-    if (error == cudaSuccess)
-        error = sb_tensor_map_planes(&dw_map, dw, args->out_dtype, args->E, args->M, args->N, group_m);
+    cudaError_t error = map_call(&maps, args, dw);
     if (error == cudaSuccess)
         error = cudaGetDevice(&device);
     if (error == cudaSuccess)
@@ -223,7 +222,7 @@ static cudaError_t launch(const struct sb_wgrad_args *args, void *dw, const stru
         return error;
     const unsigned blocks = (unsigned)(multiprocessors / cluster * cluster);
     return sb_launch_clusters(wgrad_wgmma<gather, cluster, onto>, cluster, dim3(blocks), dim3(threads), shared_bytes,
-                              stream, *args, status, dy_map, x_map, dw_map);
+                              stream, *args, status, maps);
 }
 
 /* Clusters where two blocks have tiles side by side and can share what they read. */
@@ -241,7 +240,7 @@ static cudaError_t launch_for(const struct sb_wgrad_args *args, void *dw, const 
 extern "C" struct sb_gpu_result sb_wgrad_varlen_k_wgmma(const struct sb_wgrad_args *args, void *dw,
                                                         struct sb_status *status, void *stream)
 {
-    const struct sb_status checked = check_call(args, dw);
+    const struct sb_status checked = check_tiles(args, dw);
     if (checked.code != SB_OK)
         return sb_result_rejected(checked);
 
@@ -257,5 +256,5 @@ extern "C" struct sb_gpu_result sb_wgrad_varlen_k_wgmma(const struct sb_wgrad_ar
 
 extern "C" struct sb_gpu_result sb_run_wgrad_varlen_k_wgmma(const struct sb_gpu_call *call)
 {
-    return sb_wgrad_run_call(call, check_call, sb_wgrad_varlen_k_wgmma);
+    return sb_wgrad_run_call(call, check_tiles, sb_wgrad_varlen_k_wgmma);
 }

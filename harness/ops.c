@@ -85,6 +85,16 @@ static const struct sb_variant wgrad_varlen_k[] = {
      .targets = "sm_90a",
      .summary = "wgmma.m64n256k16 fed by bulk tensor copies, persistent blocks",
      .run = KERNEL(sb_run_wgrad_varlen_k_wgmma)},
+    {.name = "tcgen05",
+     .targets = "sm_100f",
+     .summary = "tcgen05.mma m128n256k16 fed by bulk tensor copies, sums in tensor memory; self-checked at first use",
+     .run = KERNEL(sb_run_wgrad_varlen_k_tcgen05),
+     .cannot = KERNEL(sb_cannot_wgrad_varlen_k_tcgen05)},
+    {.name = "auto",
+     .targets = "any",
+     .summary = "wgmma or tcgen05 on their GPUs if its self-check passes, else mma_sync",
+     .run = KERNEL(sb_run_wgrad_varlen_k_auto),
+     .cannot = KERNEL(sb_cannot_wgrad_varlen_k_auto)},
     {0},
 };
 

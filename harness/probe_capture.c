@@ -29,7 +29,10 @@ static bool impl_folder(const char *dir, const struct sb_probe_impl *impl, bool 
 static bool make_folder(const char *path, bool *made, struct sb_error *err)
 {
     *made = mkdir(path, 0777) == 0;
-    return *made || errno == EEXIST || sb_fail(err, SB_EXIT_BAD_INPUT, "--capture %.600s: %s", path, strerror(errno));
+    if (*made || errno == EEXIST)
+        return true;
+    return sb_fail(err, SB_EXIT_BAD_INPUT, "--capture %.600s: %s%s", path, strerror(errno),
+                   errno == ENOENT ? "; make the folder that it is in first" : "");
 }
 
 static bool is_free(const char *path, struct sb_error *err)

@@ -57,6 +57,26 @@ install_missing() {
     [ -z "${packages// /}" ] || die "still missing after the installation: $packages"
 }
 
+# fetch_disassembler: cuobjdump and nvdisasm for the test `sass`, where a toolkit came without them: from NVIDIA's
+# packages on PyPI into $build/tools. Without a network the test is skipped, and says why.
+fetch_disassembler() {
+    local tools=$build/tools wheels wheel
+    have_command nvcc || return 0 # no kernel to read
+    if have_command cuobjdump && have_command nvdisasm; then return 0; fi
+    if [ -x "$tools/cuobjdump" ] && [ -x "$tools/nvdisasm" ]; then return 0; fi
+    say "fetching cuobjdump and nvdisasm into $tools"
+    wheels=$(mktemp -d)
+    if timeout 120 python3 -m pip --disable-pip-version-check download --quiet --retries 1 --timeout 15 --no-deps \
+        --only-binary=:all: --dest "$wheels" nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm >"$wheels/log" 2>&1; then
+        for wheel in "$wheels"/*.whl; do python3 -m zipfile -e "$wheel" "$wheels"; done
+        mkdir -p "$tools"
+        find "$wheels" -type f \( -name cuobjdump -o -name nvdisasm \) -exec install -m 755 {} "$tools" \;
+    else
+        say "could not fetch them ($(tail -n 1 "$wheels/log")): the test sass will be skipped"
+    fi
+    rm -rf "$wheels"
+}
+
 # build_samebits TARGET [cmake options]: configures, and builds that target in $build.
 build_samebits() {
     local target=$1 log=$build/build.log

@@ -528,9 +528,12 @@ START_TEST(wgrad_rejects_what_the_reference_rejects)
     cases[5].ld_dy = 8;
     cases[6].ld_x = 28;
     cases[7].out_dtype = SB_U8;
-    for (int i = 0; i < COUNT(cases); i++)
-        assert_rejected(sb_wgrad_varlen_k_mma_sync(&cases[i], NULL, NULL, NULL), sb_wgrad_check_args(&cases[i], NULL),
-                        launches);
+    for (int i = 0; i < COUNT(cases); i++) {
+        const struct sb_status want = sb_wgrad_check_args(&cases[i], NULL);
+        assert_rejected(sb_wgrad_varlen_k_mma_sync(&cases[i], NULL, NULL, NULL), want, launches);
+        assert_rejected(sb_wgrad_varlen_k_tcgen05(&cases[i], NULL, NULL, NULL), want, launches);
+        assert_rejected(sb_wgrad_varlen_k(&cases[i], NULL, NULL, NULL), want, launches); /* no self-check either */
+    }
 }
 END_TEST
 
@@ -601,6 +604,17 @@ START_TEST(wgrad_refuses_other_tensor_cores)
 }
 END_TEST
 
+/* Nobody is asked to try: that would launch something. */
+START_TEST(wgrad_tcgen05_is_of_one_family)
+{
+    const int64_t launches = sb_gpu_launches();
+    const int other[] = {89, 90, 110, 120, 121};
+    for (int i = 0; i < COUNT(other); i++)
+        ck_assert_ptr_nonnull(sb_cannot_wgrad_varlen_k_tcgen05(NULL, other[i]));
+    ck_assert_int_eq(sb_gpu_launches(), launches);
+}
+END_TEST
+
 /* ---- without a GPU -------------------------------------------------------------------------------------------- */
 
 /* A call that is right but cannot run must come back as an error and not as done. */
@@ -664,6 +678,7 @@ static Suite *make_suite(void)
     tcase_add_test(rest, wgrad_in_place_copies_nothing_for_a_rejected_call);
     tcase_add_test(rest, wgrad_in_place_wants_a_gradient_of_the_same_type);
     tcase_add_test(rest, wgrad_refuses_other_tensor_cores);
+    tcase_add_test(rest, wgrad_tcgen05_is_of_one_family);
     tcase_add_test(rest, a_call_without_a_gpu_is_an_error);
     suite_add_tcase(suite, rest);
     return suite;

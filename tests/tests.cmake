@@ -53,6 +53,10 @@ script_test(statuses 1200 ${scripts}/statuses.sh $<TARGET_FILE:samebits>)
 script_test(probe 1200 ${scripts}/probe.sh $<TARGET_FILE:samebits>)
 script_test(silicon 600 ${scripts}/silicon.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR}/golden/silicon)
 script_test(bench 900 ${scripts}/bench.sh $<TARGET_FILE:samebits>)
+script_test(peers 900 ${scripts}/peers.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+script_test(sass 900 ${python} ${scripts}/sass.py $<TARGET_FILE:samebits_gpu> images:${targets_text}
+  ${CMAKE_BINARY_DIR}/tools)
+script_test(sass_self_test 60 ${python} ${scripts}/sass.py --self-test ${CMAKE_C_COMPILER})
 script_test(planted 1800 ${python} ${scripts}/planted.py ${CMAKE_SOURCE_DIR} ${CMAKE_C_COMPILER} ${OpenMP_C_FLAGS})
 script_test(determinism 1800 ${scripts}/determinism.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 script_test(standard 2400 ${scripts}/standard.sh $<TARGET_FILE:samebits> ${CMAKE_SOURCE_DIR})
@@ -62,5 +66,5 @@ script_test(recompute_self_test 900 ${python} ${scripts}/recompute.py --self-tes
 script_test(recompute_smoke 600 ${python} ${scripts}/recompute.py ${CMAKE_SOURCE_DIR}/golden/smoke)
 script_test(readme_commands 1800 ${python} ${scripts}/readme.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} commands)
 script_test(readme_add_op 1800 ${python} ${scripts}/readme.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} add-op)
-# It runs ./harness/gate, which may link the program again while others use it.
-set_tests_properties(readme_commands PROPERTIES RUN_SERIAL TRUE)
+# They run ./harness/gate or cmake, which may link the program again while others use it.
+set_tests_properties(readme_commands peers PROPERTIES RUN_SERIAL TRUE)

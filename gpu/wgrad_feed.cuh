@@ -1,8 +1,9 @@
-/* wgrad_wgmma_feed.cuh - the four warps of wgrad_varlen_k_wgmma.cu that fill stages: see there. */
-#ifndef SAMEBITS_GPU_WGRAD_WGMMA_FEED_CUH
-#define SAMEBITS_GPU_WGRAD_WGMMA_FEED_CUH
+/* wgrad_feed.cuh - the four warps that fill the stages of wgrad_ring.cuh: 0 to 3 of a block. Each walks all tiles and
+ * returns true, or false where a wait was given up. */
+#ifndef SAMEBITS_GPU_WGRAD_FEED_CUH
+#define SAMEBITS_GPU_WGRAD_FEED_CUH
 
-#include "wgrad_wgmma_ring.cuh"
+#include "wgrad_ring.cuh"
 
 /* ---- Warp 0: copies ---------------------------------------------------------------------------------------------- */
 
@@ -32,8 +33,8 @@ static __device__ __forceinline__ void start_stage(uint32_t shared, int stage, u
 
 /* One thread. */
 template <bool gather, int cluster>
-static __device__ __forceinline__ void copy_tiles(uint32_t shared, const struct call *call, uint32_t first,
-                                                  uint32_t step, const CUtensorMap *dy_map, const CUtensorMap *x_map)
+static __device__ __forceinline__ bool copy_tiles(uint32_t shared, const struct call *call, uint32_t first,
+                                                  uint32_t step, const struct maps *maps)
 {
     struct place place = {0, 0};
     for (uint32_t t = first; t < call->tiles; t += step) {
@@ -41,12 +42,14 @@ static __device__ __forceinline__ void copy_tiles(uint32_t shared, const struct 
         const int count = stages_of(&tile);
         for (int s = 0; s < count; s++, advance(&place)) {
             const bool to_clear = s == count - 1 && has_short_step(&tile);
-            wait_empty(shared, &place);
+            if (!wait_empty(shared, &place))
+                return false;
             start_stage<gather, cluster>(
                 shared, place.stage, to_clear ? landed_barrier(shared, place.stage) : full_barrier(shared, place.stage),
-                dy_map, x_map, &tile, tile.begin + s * tile_k);
+                &maps->dy, &maps->x, &tile, tile.begin + s * tile_k);
         }
     }
+    return true;
 }
 
 /* ---- Warp 1: rows past the end
@@ -61,13 +64,13 @@ static __device__ __forceinline__ void clear_rows(unsigned char *stage, int boxe
         const int chunk = i % chunks, box = i / chunks % boxes, row = rows_left + i / chunks / boxes;
         *(uint4 *)(stage + box * box_bytes + row * row_bytes + chunk * 16) = make_uint4(0, 0, 0, 0);
     }
-    ptx_fence_proxy_async(); // wgmma reads what was written here, and the next copy overwrites it
+    ptx_fence_proxy_async(); // the tensor core reads what was written here, and the next copy overwrites it
     __syncwarp();
 }
 
 /* One warp. */
 template <bool gather, int cluster>
-static __device__ __forceinline__ void clear_tiles(uint32_t shared, struct shared_parts *parts, const struct call *call,
+static __device__ __forceinline__ bool clear_tiles(uint32_t shared, struct shared_parts *parts, const struct call *call,
                                                    uint32_t first, uint32_t step, int lane)
 {
     uint32_t before = 0;        // stages of the tiles before
@@ -79,13 +82,15 @@ static __device__ __forceinline__ void clear_tiles(uint32_t shared, struct share
         if (!has_short_step(&tile))
             continue;
         const int stage = (int)((before - 1) % stages);
-        ptx_mbarrier_wait(landed_barrier(shared, stage), landed_parity >> stage & 1);
+        if (!warp_wait_for(shared, landed_barrier(shared, stage), landed_parity >> stage & 1))
+            return false;
         landed_parity ^= 1u << stage;
         clear_rows(parts->stage[stage], gather ? dy_boxes : dy_boxes + x_boxes, tile.length - (count - 1) * tile_k,
                    lane);
         if (lane == 0)
             ptx_mbarrier_arrive(full_barrier(shared, stage));
     }
+    return true;
 }
 
 /* ---- Warps 2 and 3: gathered rows of x
@@ -109,7 +114,9 @@ static __device__ __forceinline__ void find_rows(int32_t x_row[lane_rows], const
     }
 }
 
-/* Starts this lane's copies of a stage. Rows and columns that are not there become zeros. `first_row` of the stage. */
+/* Starts this lane's copies of a stage. `whole`: all its rows and columns are there; of others those that are not
+ * become zeros. */
+template <bool whole>
 static __device__ __forceinline__ void gather_stage(uint32_t first_box, const struct sb_wgrad_args *args,
                                                     const struct wgrad_tile *tile, const int32_t x_row[lane_rows],
                                                     int first_row, int chunk)
@@ -123,7 +130,7 @@ static __device__ __forceinline__ void gather_stage(uint32_t first_box, const st
         const uint16_t *from = x + x_row[i] * args->ld_x;
 #pragma unroll
         for (int box = 0; box < x_boxes; box++) {
-            const bool there = x_row[i] >= 0 && column + box * box_columns < args->N;
+            const bool there = whole || (x_row[i] >= 0 && column + box * box_columns < args->N);
             ptx_cp_async_16(to + box * box_bytes, there ? from + box * box_columns : args->x, there);
         }
     }
@@ -141,7 +148,7 @@ static __device__ __forceinline__ void tell_gathered(uint32_t shared, int stage,
 
 /* One warp, of gather_warps. A stage is told when the one after it is under way. */
 template <int cluster>
-static __device__ __forceinline__ void gather_tiles(uint32_t shared, const struct call *call, uint32_t first,
+static __device__ __forceinline__ bool gather_tiles(uint32_t shared, const struct call *call, uint32_t first,
                                                     uint32_t step, int warp, int lane)
 {
     struct place place = {0, 0};
@@ -153,8 +160,13 @@ static __device__ __forceinline__ void gather_tiles(uint32_t shared, const struc
         int32_t x_row[lane_rows]; // of the stage to start next: its indices are fetched one stage before
         find_rows(x_row, call->args, &tile, first_row);
         for (int s = 0; s < count; s++, advance(&place)) {
-            wait_empty(shared, &place);
-            gather_stage(x_box(shared, place.stage, 0), call->args, &tile, x_row, first_row, chunk);
+            if (!warp_wait_empty(shared, &place))
+                return false;
+            const uint32_t box = x_box(shared, place.stage, 0);
+            if ((s + 1) * tile_k <= tile.length && tile.n0 + tile_n <= call->args->N)
+                gather_stage<true>(box, call->args, &tile, x_row, first_row, chunk);
+            else
+                gather_stage<false>(box, call->args, &tile, x_row, first_row, chunk);
             find_rows(x_row, call->args, &tile, (s + 1) * tile_k + first_row);
             if (untold >= 0) {
                 ptx_cp_async_wait_group<1>();
@@ -167,6 +179,7 @@ static __device__ __forceinline__ void gather_tiles(uint32_t shared, const struc
         ptx_cp_async_wait_group<0>();
         tell_gathered(shared, untold, lane);
     }
+    return true;
 }
 
 #endif
