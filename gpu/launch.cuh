@@ -34,6 +34,16 @@ inline cudaError_t sb_launch(void (*kernel)(Params...), dim3 grid, dim3 block, s
     return sb_launch_config(kernel, &config, args...);
 }
 
+/* The same with dynamic shared memory of any size that the GPU has: past 48 KB a kernel must have asked for it. */
+template <typename... Params, typename... Args>
+inline cudaError_t sb_launch_large(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
+                                   cudaStream_t stream, Args... args)
+{
+    const cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+    return error != cudaSuccess ? error : sb_launch(kernel, grid, block, shared_bytes, stream, args...);
+}
+
 /* The same in clusters of `cluster` blocks in a row, with dynamic shared memory of any size that the GPU has. */
 template <typename... Params, typename... Args>
 inline cudaError_t sb_launch_clusters(void (*kernel)(Params...), unsigned cluster, dim3 grid, dim3 block,

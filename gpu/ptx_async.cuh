@@ -58,6 +58,14 @@ static __device__ __forceinline__ void ptx_mbarrier_arrive_cluster(uint32_t barr
                  : "memory");
 }
 
+/* One of the arrivals that the barrier counts, made when all copies that this thread has started by cp.async have
+ * landed; at once where none are under way.
+ * PTX ISA, "Data Movement and Conversion Instructions: cp.async.mbarrier.arrive". */
+static __device__ __forceinline__ void ptx_cp_async_mbarrier_arrive(uint32_t barrier)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" : : "r"(barrier) : "memory");
+}
+
 /* Has the phase of this parity (0 for the first) completed? May sleep a while before it says no.
  * PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier.try_wait". */
 static __device__ __forceinline__ bool ptx_mbarrier_try_wait(uint32_t barrier, uint32_t parity)

@@ -11,9 +11,9 @@
 extern "C" {
 #endif
 
-/* dw[E, M, N] (dense, args->out_dtype) by mma.sync.m16n8k16: GPUs from sm_90 on for which an image was built. An image
- * for sm_80 to sm_89 can be built and runs, but its bits are those of another contract: mma.sync there keeps 24 bits
- * and takes the 16 pairs in two fused steps of 8. The function does not ask which GPU it is on; whoever calls it does.
+/* dw[E, M, N] (dense, args->out_dtype) by mma.sync.m16n8k16: GPUs from sm_90 on for which an image was built. In an
+ * image for sm_80 to sm_89 the kernel stops with an error: mma.sync there keeps 24 bits and takes the 16 pairs in two
+ * fused steps of 8, which is another contract.
  *
  * All pointers in `args`, `dw` and `status` are device memory owned by the caller, who keeps them alive and the
  * inputs unchanged until `stream` (a cudaStream_t) has passed the call. `dw` may be `args->main_grad` itself (f32
@@ -23,8 +23,9 @@ extern "C" {
  * the other computes, or leaves every byte of dw alone if the first rejected. Rows of dy and x outside every
  * segment are never read.
  *
- * Returns sb_wgrad_check_args' rejections, then SB_TOO_LARGE {tiles, INT32_MAX} for more 128 x 128 output tiles
- * than a grid holds, with nothing launched and *status untouched; cuda_error of the launches otherwise. */
+ * Returns sb_wgrad_check_args' rejections, then SB_TOO_LARGE {M or N, largest} past 2^30 - 1 and {tiles, INT32_MAX} for
+ * more 192 x 256 output tiles than that, with nothing launched and *status untouched; cuda_error of the launches
+ * otherwise. */
 struct sb_gpu_result sb_wgrad_varlen_k_mma_sync(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
                                                 void *stream);
 

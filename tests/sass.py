@@ -32,10 +32,10 @@ MMA_SYNC = r"^HMMA\.16816\.F32\.BF16$"
 WGMMA = r"^HGMMA\.64x256x16\.F32\.BF16$"
 TCGEN05 = r"^UTCHMMA(\.2CTA)?$"
 STORE_16 = r"^STG\.E\.(\w+\.)?128$"
-ANY, SM_90A, SM_100 = r"^sm_", r"^sm_90a$", r"^sm_10[03][af]$"
+ANY, SM_90_ON, SM_90A, SM_100 = r"^sm_", r"^sm_(9|1[0-9])[0-9]", r"^sm_90a$", r"^sm_10[03][af]$"
 
 TABLE = (
-    Row("wgrad_varlen_k_mma_sync", "wgrad_mma_sync", ANY, MMA_SYNC, MMA_SYNC),
+    Row("wgrad_varlen_k_mma_sync", "wgrad_mma_sync", SM_90_ON, MMA_SYNC, MMA_SYNC),
     Row("wgrad_varlen_k_wgmma", "wgrad_wgmma", SM_90A, WGMMA, WGMMA),
     Row("wgrad_varlen_k_tcgen05", "wgrad_tcgen05", SM_100, TCGEN05, TCGEN05),
     Row("wgrad_varlen_k_judge", "wgrad_judge", ANY, r"^FMUL"),
