@@ -14,6 +14,8 @@ struct sb_bench_call *sb_bench_call_open(const struct sb_bench_gpu *gpu, const s
                                          struct sb_bench_about *about, struct sb_error *err);
 /* The expected outputs, then the inputs on the device. As impl->expect. */
 bool sb_bench_call_expect(struct sb_bench_call *call, const struct sb_bench_watch *watch, struct sb_error *err);
+/* As impl->stands: false with err where the judge, whose outputs were expected, was found to be wrong. */
+bool sb_bench_call_stands(const struct sb_bench_call *call, struct sb_error *err);
 void sb_bench_call_close(struct sb_bench_call *call);
 
 /* As impl->subject. */

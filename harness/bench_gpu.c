@@ -136,6 +136,12 @@ static bool subject_of(void *user, int path, int threads, struct sb_bench_subjec
     return sb_bench_call_subject(g->call, &g->gpu->row->variants[path], s, err);
 }
 
+static bool stands(void *user, struct sb_error *err)
+{
+    const struct gpu_case *g = user;
+    return sb_bench_call_stands(g->call, err);
+}
+
 static void remark(void *user, char *buf, size_t size)
 {
     const struct gpu_case *g = user;
@@ -206,6 +212,7 @@ const struct sb_bench_impl sb_bench_gpu_functions = {
     .open = open_case,
     .expect = expect_case,
     .subject = subject_of,
+    .stands = stands,
     .remark = remark,
     .close = close_case,
 #ifdef SAMEBITS_HAVE_CUDA

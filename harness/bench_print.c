@@ -65,7 +65,8 @@ void sb_bench_print_head(FILE *f, const struct sb_bench_impl *impl, const struct
     fprintf(f, "%s, %s: %s, medians of at least %d samples and %.3g s each, taken in turns\n", impl->op, impl->impl,
             impl->unit, plan->min_samples, plan->seconds);
     if (impl->ceiling != NULL && impl->ceiling_kind(impl)[0] != '\0')
-        fprintf(f, "%s: %s, one multiply-add counted as one MAC\n", impl->ceiling, impl->ceiling_kind(impl));
+        fprintf(f, "%s: %s, one multiply-add counted as one MAC; shares below are of it\n", impl->ceiling,
+                impl->ceiling_kind(impl));
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------- */

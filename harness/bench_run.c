@@ -48,6 +48,19 @@ static double processor_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Wrong bytes; or something else kept it from being timed. */
+static enum sb_bench_outcome outcome_of(const struct sb_error *err)
+{
+    return err->exit == SB_EXIT_MISMATCH ? SB_BENCH_WRONG : SB_BENCH_NOT_RUN;
+}
+
+static bool without_figure(struct sb_bench_row *row, enum sb_bench_outcome outcome, const char *reason)
+{
+    row->outcome = outcome;
+    snprintf(row->reason, sizeof row->reason, "%s", reason);
+    return false;
+}
+
 /* One run; its times only if every byte is right. The row says why not. */
 static bool run_once(struct measurement *m, int poison, double *seconds, double *ran)
 {
@@ -61,9 +74,7 @@ static bool run_once(struct measurement *m, int poison, double *seconds, double 
     *ran = processor_seconds() - before;
     if (did_run && (s->check == NULL || s->check(s, poison, &err)))
         return true;
-    m->row->outcome = SB_BENCH_WRONG;
-    snprintf(m->row->reason, sizeof m->row->reason, "%s", err.text);
-    return false;
+    return without_figure(m->row, outcome_of(&err), err.text);
 }
 
 static void sample_once(struct measurement *m, double unit_work)
@@ -125,8 +136,7 @@ static void conclude_one(struct measurement *m)
     const struct sb_bench_subject *s = &m->subject;
     if (m->row->outcome != SB_BENCH_TIMED || s->conclude == NULL || s->conclude(s, &err))
         return;
-    m->row->outcome = SB_BENCH_WRONG;
-    snprintf(m->row->reason, sizeof m->row->reason, "%s", err.text);
+    without_figure(m->row, outcome_of(&err), err.text);
 }
 
 static void measure(struct measurement *m, int count, const struct sb_bench_impl *impl,
@@ -158,13 +168,6 @@ static struct sb_bench_row *add_row(struct sb_bench_result *r, const char *name,
     return row;
 }
 
-static bool without_figure(struct sb_bench_row *row, enum sb_bench_outcome outcome, const char *reason)
-{
-    row->outcome = outcome;
-    snprintf(row->reason, sizeof row->reason, "%s", reason);
-    return false;
-}
-
 static bool enough_threads(struct sb_bench_row *row)
 {
     char text[160];
@@ -187,7 +190,7 @@ static void take_if(bool made, const struct sb_bench_subject *s, const struct sb
     if (made)
         take(s, row, m, count);
     else
-        without_figure(row, why->exit == SB_EXIT_MISMATCH ? SB_BENCH_WRONG : SB_BENCH_NOT_RUN, why->text);
+        without_figure(row, outcome_of(why), why->text);
 }
 
 static void add_measurements(const struct sb_bench_impl *impl, void *opened, int threads,
@@ -267,6 +270,21 @@ static void conclude(struct sb_bench_result *r)
         r->outcome = SB_BENCH_NOT_RUN;
 }
 
+/* What all figures rest on may have turned out wrong after some of them were taken. */
+static void withdraw(const struct sb_bench_impl *impl, void *opened, struct sb_bench_result *r)
+{
+    struct sb_error why = {0};
+    if (impl->stands == NULL || impl->stands(opened, &why))
+        return;
+    r->outcome = outcome_of(&why);
+    snprintf(r->why, sizeof r->why, "%s", why.text);
+    for (int i = 0; i < r->rows; i++)
+        if (r->row[i].outcome == SB_BENCH_TIMED && !r->row[i].ceiling) {
+            without_figure(&r->row[i], SB_BENCH_NOT_RUN, why.text);
+            r->row[i].rate = r->row[i].processor = (struct sb_bench_figure){0};
+        }
+}
+
 static bool time_opened(const struct sb_bench_impl *impl, const struct sb_bench_plan *plan, void *opened,
                         struct sb_bench_result *r, struct sb_error *err)
 {
@@ -286,6 +304,7 @@ static bool time_opened(const struct sb_bench_impl *impl, const struct sb_bench_
     }
     if (ok) {
         measure(m, count, impl, plan);
+        withdraw(impl, opened, r);
         relate(impl, r);
         if (impl->remark != NULL)
             impl->remark(opened, r->remark, sizeof r->remark);
@@ -328,7 +347,7 @@ bool sb_bench_case(const struct sb_bench_impl *impl, const struct sb_bench_plan 
     void *opened = NULL;
     sb_bench_tell(&plan->watch, false, "making the inputs");
     if (!open_case(impl, plan, &opened, r, &why)) {
-        r->outcome = why.exit == SB_EXIT_MISMATCH ? SB_BENCH_WRONG : SB_BENCH_NOT_RUN;
+        r->outcome = outcome_of(&why);
         snprintf(r->why, sizeof r->why, "%s", why.text);
         return why.exit != SB_EXIT_BAD_INPUT || sb_fail(err, why.exit, "%s: %.700s", c->id, why.text);
     }

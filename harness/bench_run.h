@@ -18,10 +18,10 @@ struct sb_bench_subject {
     void *state;
     /* Fills all outputs with this byte, untimed. NULL: no outputs. */
     void (*poison)(const struct sb_bench_subject *s, int byte);
-    /* Once. False with err: it could not be run. */
+    /* Once. False with err: SB_EXIT_MISMATCH where it failed, else it could not be run. */
     bool (*run)(const struct sb_bench_subject *s, double *seconds, struct sb_error *err);
-    /* After each run: has every output byte the expected value? False with err (SB_EXIT_MISMATCH) saying where not.
-     * NULL: run looks itself. */
+    /* After each run: has every output byte the expected value? False with err: SB_EXIT_MISMATCH, saying where not, or
+     * why it cannot be told. NULL: run looks itself. */
     bool (*check)(const struct sb_bench_subject *s, int poison, struct sb_error *err);
     /* After the last run of all subjects: what check left for then, as check. NULL: nothing. */
     bool (*conclude)(const struct sb_bench_subject *s, struct sb_error *err);
@@ -82,6 +82,9 @@ struct sb_bench_impl {
     /* `subject` lives as long as the opened case. threads is 1 where the implementation is not threaded. False with
      * err: this path is WRONG (SB_EXIT_MISMATCH) or, for whatever else, does not run on this call. */
     bool (*subject)(void *opened, int path, int threads, struct sb_bench_subject *subject, struct sb_error *err);
+    /* After all subjects have concluded: false with err where what they were compared with is wrong itself, so that no
+     * figure of the case stands. NULL: it is not. */
+    bool (*stands)(void *opened, struct sb_error *err);
     /* What there is to say of the machine while the case was timed: one line, or "". NULL: nothing. */
     void (*remark)(void *opened, char *buf, size_t size);
     void (*close)(void *opened);

@@ -18,6 +18,8 @@ struct run {
     char judge[32];     /* the op's judge, once it was asked */
     bool holding;       /* the last result: not passed on before the worker has said something after it */
     struct sb_result held;
+    struct sb_result by_judge[SB_JOB_VARIANTS]; /* PASSes that are worth what the judge is: the end of the case tells */
+    int by_judges;
     double deadline, limit;
     sb_result_fn on_result;
     void *user;
@@ -56,12 +58,40 @@ static void conclude_rest(struct run *run, enum sb_outcome outcome, const char *
         conclude(run, run->rest.variant[0], outcome, detail);
 }
 
-/* What the last variant left behind did no harm: its result stands. */
+/* What the last variant left behind did no harm: its result stands, as long as the judge does. */
 static void pass_on(struct run *run)
 {
-    if (run->holding)
+    const bool by_judge = sb_by_device_judge(&run->held) && sb_result_outcome(&run->held) == SB_PASS;
+    if (run->holding && by_judge && run->by_judges < SB_JOB_VARIANTS)
+        run->by_judge[run->by_judges++] = run->held;
+    else if (run->holding)
         run->on_result(run->user, &run->held);
     run->holding = false;
+}
+
+/* The judge was found wrong in a place: whoever gave its bytes, all of them, is wrong there as well. */
+static void convict_with_judge(struct run *run)
+{
+    for (int i = 0; i < run->by_judges; i++) {
+        struct sb_result *r = &run->by_judge[i];
+        r->outcome = SB_FAIL;
+        sb_append_line(r->detail, sizeof r->detail,
+                       "every byte was the device judge's, which was found to be wrong afterwards: see its own result");
+    }
+}
+
+static void pass_on_by_judge(struct run *run)
+{
+    for (int i = 0; i < run->by_judges; i++)
+        run->on_result(run->user, &run->by_judge[i]);
+    run->by_judges = 0;
+}
+
+/* A judge that fails in its own turn has vouched for nothing; in another's turn that one has proved it wrong. */
+static bool proved_wrong_by_another(const struct run *run, const struct sb_result *r)
+{
+    return run->judge[0] != '\0' && strcmp(r->variant, run->judge) == 0 && r->outcome == SB_FAIL &&
+           run->under_way[0] != '\0' && strcmp(run->under_way, run->judge) != 0;
 }
 
 /* What failed once as the judge is not asked again: the rest of the job is compared on samples. */
@@ -154,6 +184,8 @@ static bool take_message(struct run *run, const struct sb_message *m, enum sb_jo
     case SB_MSG_RESULT:
         run->held = m->result;
         run->holding = true;
+        if (proved_wrong_by_another(run, &m->result))
+            convict_with_judge(run);
         note_judge(run, m->result.variant, m->result.outcome);
         forget(&run->rest, m->result.variant);
         run->under_way[0] = '\0';
@@ -253,6 +285,7 @@ enum sb_job_end sb_supervisor_run(struct sb_supervisor *s, const struct sb_job *
         if (end == SB_JOB_DONE && run.rest.variants == before && !judge_is_out)
             conclude(&run, run.rest.variant[0], SB_FAIL, "the worker gave up before this began");
     }
+    pass_on_by_judge(&run);
     return end;
 }
 

@@ -41,7 +41,8 @@ enum sb_job_end sb_supervisor_start(struct sb_supervisor *s, struct sb_error *er
 
 /* Runs a job to its end. Exactly one result for each variant of the job, except after an interrupt; and one of the op's
  * judge where that failed, also if the job does not name it. A crash, a hang or a message that is none gives SB_FAIL
- * for the variant under way; a new child does the rest, without the judge where that was it. */
+ * for the variant under way; a new child does the rest, without the judge where that was it. A PASS by the outputs of
+ * the judge is told when the case is over, and as a FAIL where a variant after it proved the judge wrong. */
 enum sb_job_end sb_supervisor_run(struct sb_supervisor *s, const struct sb_job *job, sb_result_fn on_result, void *user,
                                   struct sb_error *err);
 

@@ -203,23 +203,32 @@ static struct gpu_paths gpu_paths(const struct sb_report *r, const struct sb_sel
     return paths;
 }
 
-/* Cases of which the CPU knows samples alone: all of it compared with the device judge's outputs, or not. The reference
- * and the judge itself are held to samples in either. */
+/* Cases of which the CPU knows samples alone: all of it compared with the outputs of a device judge that did not fail
+ * there, or not. The reference and the judge itself are held to samples in either. */
 struct large_cases {
     int by_judge, on_samples;
 };
 
+static bool judge_failed(const struct sb_op_table *table, const struct sb_result *r)
+{
+    const struct sb_op_row *row = sb_op_row_find(table, r->op);
+    const struct sb_variant *judge = row != NULL ? sb_variant_judge(row) : NULL;
+    return judge != NULL && strcmp(judge->name, r->variant) == 0 && r->outcome == SB_FAIL;
+}
+
 /* The results of a case stand together. */
-static struct large_cases large_cases(const struct sb_report *r)
+static struct large_cases large_cases(const struct sb_report *r, const struct sb_op_table *table)
 {
     struct large_cases n = {0};
     for (int from = 0, end; from < r->results; from = end) {
-        bool sampled = false, by_judge = false, weakened = false;
+        bool sampled = false, by_judge = false, failed = false, weakened = false;
         for (end = from; end < r->results && strcmp(r->result[end].case_id, r->result[from].case_id) == 0; end++) {
             sampled = sampled || r->result[end].sampled[0] != '\0';
             by_judge = by_judge || sb_by_device_judge(&r->result[end]);
+            failed = failed || judge_failed(table, &r->result[end]);
             weakened = weakened || r->result[end].not_whole[0] != '\0';
         }
+        by_judge = by_judge && !failed;
         n.by_judge += by_judge && !weakened;
         n.on_samples += weakened || (sampled && !by_judge);
     }
@@ -263,7 +272,7 @@ void sb_verdict(struct sb_report *r, const struct sb_require *require, const str
     }
     sb_append(v, size, " (%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped, %" PRId64 " not run)", passed,
               failed, r->count[SB_SKIP], r->count[SB_NOT_RUN]);
-    const struct large_cases large = large_cases(r);
+    const struct large_cases large = large_cases(r, table);
     if (large.by_judge > 0)
         sb_append(v, size, "; %d case%s compared whole with the device judge", large.by_judge,
                   large.by_judge == 1 ? " was" : "s were");

@@ -63,14 +63,15 @@ void sb_whole_free(struct sb_whole *w)
 
 /* The tiles that kernels work in are multiples of it, and the reference computes as many elements in a moment. */
 enum { BLOCK_EDGE = 64 };
+enum { MOST_BLOCKS = 8 }; /* that one implementation has computed again */
 
-/* The first element in which two dense tensors of one layout differ, or -1. */
-static int64_t first_difference(const struct sb_tensor *a, const struct sb_tensor *b)
+/* The first element from `first` on in which two dense tensors of one layout differ, or -1. */
+static int64_t next_difference(const struct sb_tensor *a, const struct sb_tensor *b, int64_t first)
 {
     enum { STRETCH = 1 << 16 };
     const size_t size = sb_dtype_size(a->dtype);
     const int64_t count = sb_tensor_count(a);
-    for (int64_t from = 0; from < count; from += STRETCH) {
+    for (int64_t from = first; from < count; from += STRETCH) {
         const int64_t end = count - from < STRETCH ? count : from + STRETCH;
         const unsigned char *const left = a->data, *const right = b->data;
         if (memcmp(left + (size_t)from * size, right + (size_t)from * size, (size_t)(end - from) * size) == 0)
@@ -107,18 +108,17 @@ static bool agrees(const struct sb_case *c, const struct sb_data *block, int i, 
     return sb_judge_output(c, block, i, out, false, SB_NO_POISON, complete, result);
 }
 
-/* The result of a judge that passed, now that it is known to be wrong in `block`. */
+/* The result of a judge that passed, now that it is known to be wrong in a block: `where`. What was sampled stays as it
+ * is, the block is no sample of the case. */
 static void convict(const struct sb_result *comparison, const char *where, struct sb_result *judged)
 {
     judged->outcome = SB_FAIL;
-    judged->bytes_compared += comparison->bytes_compared;
     judged->elements = comparison->elements;
     judged->mismatches = comparison->mismatches;
     judged->samples = comparison->samples;
     memcpy(judged->sample, comparison->sample, sizeof judged->sample);
     memcpy(judged->tensor, comparison->tensor, sizeof judged->tensor);
     memcpy(judged->pattern, comparison->pattern, sizeof judged->pattern);
-    memcpy(judged->sampled, comparison->sampled, sizeof judged->sampled);
     sb_append_line(
         judged->detail, sizeof judged->detail,
         "right in the samples of the case, wrong in one that the CPU reference computed afterwards, where an "
@@ -149,13 +149,12 @@ static enum sb_arbitration weigh(const struct sb_case *c, const struct sb_whole 
     return judge_is_right ? SB_JUDGE_IS_RIGHT : other_is_right ? SB_JUDGE_IS_WRONG : SB_BOTH_ARE_WRONG;
 }
 
-/* Output `i`, which differs first in element `first`. */
-static enum sb_arbitration arbitrate(const struct sb_case *c, const struct sb_whole *w, int i, int64_t first,
+/* Output `i`, which differs in block `b`. */
+static enum sb_arbitration arbitrate(const struct sb_case *c, const struct sb_whole *w, int i, struct sb_block b,
                                      const struct sb_tensor *out, char *text, size_t size, struct sb_result *judged)
 {
     struct sb_error err = {0};
     char where[160];
-    struct sb_block b = block_around(&w->d.out[i], first);
     struct sb_data block = w->d;
     block.samples[i] = (struct sb_samples){.whole = w->d.out[i], .count = 1, .block = &b};
     block.samples[i].whole.data = NULL;
@@ -176,16 +175,58 @@ static enum sb_arbitration arbitrate(const struct sb_case *c, const struct sb_wh
     return a;
 }
 
+static bool is_among(const struct sb_block *b, const struct sb_block *some, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (b->plane == some[i].plane && b->row == some[i].row && b->column == some[i].column)
+            return true;
+    return false;
+}
+
+/* That the judge is wrong in one place excuses nobody for another. */
+static bool is_open(enum sb_arbitration found)
+{
+    return found == SB_NO_DIFFERENCE || found == SB_JUDGE_IS_WRONG;
+}
+
+/* What differs of output `i`, block by block. `found`: so far, in the outputs before. */
+static enum sb_arbitration arbitrate_output(const struct sb_case *c, const struct sb_whole *w, int i,
+                                            const struct sb_tensor *out, enum sb_arbitration found, char *text,
+                                            size_t size, struct sb_result *judged)
+{
+    struct sb_block seen[MOST_BLOCKS];
+    int count = 0;
+    for (int64_t at = -1; is_open(found) && count < MOST_BLOCKS;) {
+        struct sb_result again = {0};
+        at = next_difference(&w->d.out[i], &out[i], at + 1);
+        if (at < 0)
+            break;
+        const struct sb_block b = block_around(&w->d.out[i], at);
+        if (is_among(&b, seen, count))
+            continue;
+        seen[count++] = b;
+        text[0] = '\0';
+        const bool first = found == SB_NO_DIFFERENCE;
+        const enum sb_arbitration a = arbitrate(c, w, i, b, out, text, size, first ? judged : &again);
+        if (first) {
+            found = a;
+        } else if (a == SB_JUDGE_IS_RIGHT || a == SB_BOTH_ARE_WRONG) {
+            sb_append(text, size, "; at the first difference the device judge is wrong, and this is right");
+            found = SB_BOTH_ARE_WRONG;
+        } else {
+            text[0] = '\0';
+        }
+    }
+    return found;
+}
+
 enum sb_arbitration sb_whole_arbitrate(const struct sb_case *c, const struct sb_whole *w, const struct sb_tensor *out,
                                        char *text, size_t size, struct sb_result *judged)
 {
+    enum sb_arbitration found = SB_NO_DIFFERENCE;
     text[0] = '\0';
-    for (int i = 0; i < SB_MAX_TENSORS; i++) {
-        if (w->computed[i] == NULL || out[i].data == NULL)
-            continue;
-        const int64_t first = first_difference(&w->d.out[i], &out[i]);
-        if (first >= 0)
-            return arbitrate(c, w, i, first, out, text, size, judged);
-    }
-    return SB_NO_DIFFERENCE;
+    for (int i = 0; i < SB_MAX_TENSORS; i++)
+        if (w->computed[i] != NULL && out[i].data != NULL)
+            found = arbitrate_output(c, w, i, out, found, text, size, judged);
+    return found;
 }

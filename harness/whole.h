@@ -32,12 +32,13 @@ enum sb_arbitration {
     SB_NOT_ARBITRATED, /* the reference cannot compute that place */
     SB_JUDGE_IS_RIGHT,
     SB_JUDGE_IS_WRONG, /* and the implementation is right there */
-    SB_BOTH_ARE_WRONG,
+    SB_BOTH_ARE_WRONG, /* there, or the implementation in one of the next places where they differ */
 };
 
 /* Who is right at the first place where `out`, all outputs of an implementation on the host, differs from the judge's:
- * the reference computes the block around it. `text` becomes a line for the detail of the implementation's result, or
- * "". Where the judge is wrong, `judged`, the result of its run, becomes a FAIL that shows where. */
+ * the reference computes the block around it, and where the judge is wrong a few more that differ. `text` becomes a
+ * line for the detail of the implementation's result, or "". Where the judge is wrong, `judged`, the result of its run,
+ * becomes a FAIL that shows where. */
 enum sb_arbitration sb_whole_arbitrate(const struct sb_case *c, const struct sb_whole *w, const struct sb_tensor *out,
                                        char *text, size_t size, struct sb_result *judged);
 

@@ -38,7 +38,6 @@ struct whole_data {
     bool owed; /* `judged` is a PASS that somebody asked for: told last, since an implementation may prove it wrong */
     bool told; /* `judged` went out: it failed, or never ran */
     char why_not[160];
-    char passed[200]; /* variants that gave the judge's bits */
 };
 
 static void say_begin(struct worker *w, const char *name, bool slow)
@@ -57,7 +56,9 @@ static void say_judge(struct worker *w, const char *name)
 
 static void say_result(struct worker *w, const struct sb_result *r)
 {
-    const struct sb_message m = {.kind = SB_MSG_RESULT, .result = *r};
+    struct sb_message m = {.kind = SB_MSG_RESULT, .result = *r};
+    if (r->outcome == SB_SKIP) /* it was compared with nothing */
+        m.result.judge[0] = '\0';
     sb_message_write(w->out, &m);
 }
 
@@ -248,13 +249,11 @@ static void leave_judge(struct whole_data *x, const char *why)
     sb_whole_free(&x->w);
 }
 
-/* The judge passed on the samples, and the reference has now found it wrong elsewhere, where `variant` differs. */
+/* The judge passed on the samples, and the reference has now found it wrong elsewhere, where `variant` differs. Who
+ * gave the same bytes before, the supervisor knows. */
 static void drop_judge(struct worker *w, struct whole_data *x, const char *variant)
 {
     sb_append_line(x->judged.detail, sizeof x->judged.detail, "found by %s", variant);
-    if (x->passed[0] != '\0')
-        sb_append_line(x->judged.detail, sizeof x->judged.detail,
-                       "these gave the same bytes, so that their PASS on this case means nothing: %s", x->passed);
     say_result(w, &x->judged);
     x->told = true;
     x->owed = false;
@@ -274,8 +273,6 @@ static bool run_against_whole(struct worker *w, const struct sb_expected *e, con
     sb_tensors_free(out, SB_MAX_TENSORS);
     if (text[0] != '\0')
         sb_append_line(r->detail, sizeof r->detail, "%s", text);
-    if (r->outcome == SB_PASS)
-        sb_append(x->passed, sizeof x->passed, "%s%s", x->passed[0] != '\0' ? ", " : "", v->name);
     if (a == SB_JUDGE_IS_WRONG || a == SB_BOTH_ARE_WRONG)
         drop_judge(w, x, v->name);
     /* The host has to hold the judge's outputs and others at a time, with samples those others alone. */

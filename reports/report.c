@@ -41,7 +41,8 @@ bool sb_by_device_judge(const struct sb_result *result)
 {
     static const char mark[] = "device judge";
     const enum sb_outcome outcome = sb_result_outcome(result);
-    return (outcome == SB_PASS || outcome == SB_FAIL) && strncmp(result->judge, mark, sizeof mark - 1) == 0;
+    return (outcome == SB_PASS || outcome == SB_FAIL) && result->bytes_compared > 0 &&
+           strncmp(result->judge, mark, sizeof mark - 1) == 0;
 }
 
 /* Why a result that is not called a FAIL counts as one. */

@@ -68,7 +68,7 @@ struct sb_report {
     struct sb_ledger *ledger;
     int64_t count[SB_OUTCOME_COUNT];
     int exit_status;
-    char verdict[384]; /* one line */
+    char verdict[512]; /* one line */
     bool finished;     /* false: the run was cut short, no verdict */
 };
 
@@ -80,7 +80,7 @@ enum sb_outcome sb_result_outcome(const struct sb_result *result);
  * reader and the renderers all see results through this. */
 void sb_result_settle(struct sb_result *result);
 
-/* Did it run, and was all of it compared with the outputs of a judge on the device that are held to samples of the
+/* Was anything compared, and with all of the outputs of a judge on the device that are held to samples of the
  * reference? */
 bool sb_by_device_judge(const struct sb_result *result);
 

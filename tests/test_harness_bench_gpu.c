@@ -73,6 +73,7 @@ static enum {
     FLIP_LAST,      /* the last output, in run `wrong_run` or in all */
     FLIP_UNSAMPLED, /* an output that no sample holds */
     FLIP_SAMPLED,   /* the first of all, which a sample holds */
+    FLIP_BUT_ONCE,  /* an output that no sample holds, in all runs but `wrong_run` */
     KEEP_5A,        /* a byte is not written where it holds 5A: only one of two poisons shows it */
     KEEP_A5,
     NO_STATUS,
@@ -142,6 +143,8 @@ static struct sb_gpu_result tested(const struct sb_gpu_call *call)
     const int64_t flipped = fault == FLIP_LAST ? last : fault == FLIP_UNSAMPLED ? UNSAMPLED : 0;
     if (now && (fault == FLIP_LAST || fault == FLIP_UNSAMPLED || fault == FLIP_SAMPLED))
         bytes[4 * flipped] ^= 1;
+    if (!now && fault == FLIP_BUT_ONCE)
+        bytes[4 * UNSAMPLED] ^= 1;
     if ((fault == KEEP_5A && kept == 0x5A) || (fault == KEEP_A5 && kept == 0xA5))
         bytes[3] = kept;
     if (fault == NO_STATUS)
@@ -349,7 +352,9 @@ START_TEST(sampled_cases_are_compared_whole)
     struct sb_bench_result r = with_fault(FLIP_UNSAMPLED, EVERY_RUN, with_judge, JUDGED_TESTED_ALONE, sampled);
     ck_assert_msg(strstr(r.about.compared, "all outputs with those of judge on this GPU") != NULL, "%s",
                   r.about.compared);
-    is_wrong(&r, "[e=0, m=0, n=70]");
+    ck_assert_str_eq(r.why, "");
+    ck_assert_ptr_nonnull(strstr(row_of(&r, "tested", 1)->reason, "[e=0, m=0, n=70]"));
+    is_wrong(&r, "again, sides with the device judge");
     r = with_fault(FLIP_SAMPLED, EVERY_RUN, without_judge, TESTED_ALONE, sampled);
     is_wrong(&r, "[e=0, m=0, n=0]");
     r = with_fault(FLIP_UNSAMPLED, EVERY_RUN, without_judge, ALL, sampled);
@@ -371,6 +376,38 @@ START_TEST(a_wrong_judge)
     ck_assert_int_eq(seen.runs, 0);
     ck_assert_int_eq(sb_bench_status(&r, 1), SB_EXIT_MISMATCH);
     sb_bench_result_free(&r);
+}
+END_TEST
+
+/* It is found out by a path that differs where no sample is; then no figure stands, also of whoever agreed with it. */
+START_TEST(a_judge_that_a_path_proves_wrong)
+{
+    static const struct {
+        int fault, run;
+        unsigned chosen;
+        enum sb_bench_outcome tested;
+    } ways[] = {{RIGHT, 0, ALL, SB_BENCH_NOT_RUN},
+                {RIGHT, 0, JUDGED_TESTED_ALONE, SB_BENCH_NOT_RUN},
+                {FLIP_BUT_ONCE, LAST, ALL, SB_BENCH_NOT_RUN}, /* the judge's own figure is taken by then */
+                {FLIP_LAST, EVERY_RUN, ALL, SB_BENCH_WRONG}}; /* right at the first difference, not at the next */
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        judge_wrong_at = UNSAMPLED;
+        struct sb_bench_result r = with_fault(ways[i].fault, ways[i].run, with_judge, ways[i].chosen, sampled);
+        judge_wrong_at = -1;
+        ck_assert_int_eq(r.outcome, SB_BENCH_WRONG);
+        ck_assert_int_eq(sb_bench_status(&r, 1), SB_EXIT_MISMATCH);
+        ck_assert_msg(strstr(r.why, "judge, which all outputs were compared with, is wrong: ") != NULL &&
+                          strstr(r.why, "first at [e=0, m=0, n=70]") != NULL,
+                      "%s", r.why);
+        ck_assert_int_eq(row_of(&r, "tested", 1)->outcome, ways[i].tested);
+        for (int k = 0; k < r.rows; k++) {
+            ck_assert(r.row[k].outcome != SB_BENCH_TIMED && r.row[k].rate.samples == 0);
+            ck_assert(!r.row[k].to_yardstick.known);
+        }
+        if (ways[i].chosen == ALL)
+            ck_assert_str_eq(row_of(&r, "judge", 1)->reason, r.why);
+        sb_bench_result_free(&r);
+    }
 }
 END_TEST
 
@@ -535,6 +572,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, sampled_cases_first_and_last);
     tcase_add_test(t, sampled_cases_are_compared_whole);
     tcase_add_test(t, a_wrong_judge);
+    tcase_add_test(t, a_judge_that_a_path_proves_wrong);
     tcase_add_test(t, unwritten_outputs);
     tcase_add_test(t, other_faults);
     tcase_add_test(t, copies_take_turns);

@@ -17,6 +17,7 @@ static struct {
     int wrong_path, wrong_run; /* the run, counted from 0, that leaves the last output alone; NO_RUN, EVERY_RUN */
     int opened, closed;
     bool poisoned;
+    enum { NOWHERE, IN_RUN, IN_CHECK, AT_THE_END } short_of_memory; /* of the wrong path */
 } fake;
 
 static const char *const fake_paths[] = {"slow", "quick", "absent", NULL};
@@ -62,11 +63,16 @@ static int threads_of_parallel_work(void)
     return found;
 }
 
+static bool lacks_memory(const struct sb_bench_subject *s, int where, struct sb_error *err)
+{
+    return *(const int *)s->state == fake.wrong_path && (int)fake.short_of_memory == where &&
+           !sb_fail(err, SB_EXIT_NOTHING_RAN, "no memory for it");
+}
+
 static bool fake_run(const struct sb_bench_subject *s, double *seconds, struct sb_error *err)
 {
     static const double each[] = {1.0, 0.125};
     const int path = *(const int *)s->state;
-    (void)err;
     ck_assert(fake.poisoned);
     ck_assert_int_eq(threads_of_parallel_work(), s->threads);
     fake.poisoned = false;
@@ -75,17 +81,21 @@ static bool fake_run(const struct sb_bench_subject *s, double *seconds, struct s
     snprintf(fake.log + strlen(fake.log), sizeof fake.log - strlen(fake.log), "%c", fake_paths[path][0]);
     fake.runs[path]++;
     *seconds = each[path];
-    return true;
+    return !lacks_memory(s, IN_RUN, err);
 }
 
 static bool fake_check(const struct sb_bench_subject *s, int poison, struct sb_error *err)
 {
-    (void)s;
     (void)poison;
     for (int i = 0; i < OUTPUTS; i++)
         if (fake.out[i] != fake.right)
             return sb_fail(err, SB_EXIT_MISMATCH, "output %d is %02x", i, fake.out[i]);
-    return true;
+    return !lacks_memory(s, IN_CHECK, err);
+}
+
+static bool fake_conclude(const struct sb_bench_subject *s, struct sb_error *err)
+{
+    return !lacks_memory(s, AT_THE_END, err);
 }
 
 static bool fake_subject(void *opened, int path, int threads, struct sb_bench_subject *s, struct sb_error *err)
@@ -98,7 +108,8 @@ static bool fake_subject(void *opened, int path, int threads, struct sb_bench_su
                                    .state = &number[path],
                                    .poison = fake_poison,
                                    .run = fake_run,
-                                   .check = fake_check};
+                                   .check = fake_check,
+                                   .conclude = fake_conclude};
     return true;
 }
 
@@ -206,6 +217,28 @@ START_TEST(a_wrong_run_leaves_no_figure)
 END_TEST
 
 /* A byte that nobody writes holds the poison, which may be the right value: of one of two poisons only. */
+/* It has no figure, but nothing of it is wrong, and the others have theirs. */
+START_TEST(no_memory_is_no_wrong_byte)
+{
+    for (int where = IN_RUN; where <= AT_THE_END; where++) {
+        struct sb_bench_result r;
+        struct sb_error err = {0};
+        const struct sb_case c = parsed("wgrad_varlen_k/M=8,N=8,E=1,counts=3");
+        start_fake(1, NO_RUN);
+        fake.short_of_memory = where;
+        ck_assert(sb_bench_case(&fake_impl, &fake_plan, &c, &r, &err));
+        const struct sb_bench_row *quick = row_of(&r, "quick", 1);
+        ck_assert_int_eq(quick->outcome, SB_BENCH_NOT_RUN);
+        ck_assert_str_eq(quick->reason, "no memory for it");
+        ck_assert_int_eq(quick->rate.samples, 0);
+        ck_assert_int_eq(row_of(&r, "slow", 1)->outcome, SB_BENCH_TIMED);
+        ck_assert_int_eq(r.outcome, SB_BENCH_TIMED);
+        ck_assert_int_eq(sb_bench_status(&r, 1), 0);
+        sb_bench_result_free(&r);
+    }
+}
+END_TEST
+
 START_TEST(an_output_that_nobody_writes)
 {
     for (int right = 0; right < 256; right++) {
@@ -247,6 +280,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, figures_and_turns);
     tcase_add_test(t, each_row_runs_on_its_threads);
     tcase_add_test(t, a_wrong_run_leaves_no_figure);
+    tcase_add_test(t, no_memory_is_no_wrong_byte);
     tcase_add_test(t, an_output_that_nobody_writes);
     tcase_add_test(t, nothing_that_runs_is_status_3);
     suite_add_tcase(s, t);

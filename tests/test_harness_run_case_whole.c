@@ -126,6 +126,15 @@ static struct sb_gpu_result good_judge(const struct sb_gpu_call *call)
     return right(call);
 }
 
+/* Right in the first worker, which finds the file, and wrong where a sample shows it in the next. */
+static const char first_worker[] = "test_harness_run_case_whole.first";
+static struct sb_gpu_result errs_later(const struct sb_gpu_call *call)
+{
+    static bool first;
+    first = first || unlink(first_worker) == 0;
+    return first ? right(call) : wrong_inside(call);
+}
+
 static size_t huge_workspace(const struct sb_gpu_call *call)
 {
     (void)call;
@@ -141,7 +150,20 @@ static const char *refuses(const struct sb_gpu_call *call, int compute_capabilit
 
 /* ---- tables: one judge each, the same others ------------------------------------------------------- */
 
-enum judge_kind { GOOD, NONE, WRONG_INSIDE, WRONG_OUTSIDE, LARGE, REFUSES, NOT_HERE, BROKEN, CRASHES, HANGS, JUDGES };
+enum judge_kind {
+    GOOD,
+    NONE,
+    WRONG_INSIDE,
+    WRONG_OUTSIDE,
+    LARGE,
+    REFUSES,
+    NOT_HERE,
+    BROKEN,
+    CRASHES,
+    HANGS,
+    ERRS_LATER,
+    JUDGES
+};
 
 /* The judge stands in the middle, so that its result must wait for others and others for it. */
 #define VARIANTS(function, ...)                                                                                        \
@@ -174,6 +196,7 @@ static const struct sb_variant variants[JUDGES][13] = {
     [BROKEN] = VARIANTS(device_error, .targets = "any", .judge = true),
     [CRASHES] = VARIANTS(crashes, .targets = "any", .judge = true),
     [HANGS] = VARIANTS(hangs, .targets = "any", .judge = true),
+    [ERRS_LATER] = VARIANTS(errs_later, .targets = "any", .judge = true),
 };
 
 static struct sb_op op; /* wgrad_varlen_k, as a test may change it */
@@ -405,7 +428,7 @@ START_TEST(wrong_outside_the_samples)
         const struct seen seen =
             serve(WRONG_OUTSIDE, sampled_id, selected ? "wrong,judge,right,elsewhere" : "wrong,right,elsewhere");
         const struct sb_result *judge = of(&seen, "judge");
-        expect_whole(of(&seen, "wrong"), SB_PASS); /* wrong alike: the case fails with the judge */
+        expect_whole(of(&seen, "wrong"), SB_PASS); /* wrong alike: the supervisor knows better, see below */
         expect_samples(of(&seen, "right"), SB_PASS, "the device judge is wrong: see its own result");
         expect_samples(of(&seen, "elsewhere"), SB_PASS, "the device judge is wrong: see its own result");
         ck_assert_int_eq(judge->outcome, SB_FAIL);
@@ -413,22 +436,28 @@ START_TEST(wrong_outside_the_samples)
         ck_assert_int_eq(judge->elements, 64 * 64);
         ck_assert_str_eq(judge->tensor, "dw");
         ASSERT_HAS(judge->sample[0].index, place_text(outside));
-        ASSERT_HAS(judge->sampled, "1 tile of 64x64, ");
+        ASSERT_HAS(judge->sampled, "12 tiles of 64x64, "); /* as the bytes: what the case is sampled in */
+        ck_assert_int_eq(judge->bytes_compared, 12 * 64 * 64 * 4 + (int)sizeof(struct sb_status));
         ASSERT_HAS(judge->detail, "right in the samples of the case, wrong in one that the CPU reference computed");
-        ASSERT_HAS(judge->detail, " of plane 2\nfound by right\n");
-        ASSERT_HAS(judge->detail, "so that their PASS on this case means nothing: wrong");
+        ASSERT_HAS(judge->detail, " of plane 2\nfound by right");
         ck_assert_int_eq(seen.count, 4);
     }
 }
 END_TEST
 
-/* The block around the first difference decides: there the judge is right and this one is not. */
 START_TEST(a_wrong_judge_excuses_nobody)
 {
     struct seen seen = serve(WRONG_OUTSIDE, sampled_id, "otherwise");
     ck_assert_int_eq(of(&seen, "judge")->outcome, SB_FAIL);
     ck_assert_int_eq(of(&seen, "otherwise")->outcome, SB_FAIL);
     ASSERT_HAS(of(&seen, "otherwise")->detail, "sides with neither");
+    seen = serve(WRONG_OUTSIDE, sampled_id, "elsewhere"); /* right at the first difference, wrong at the next */
+    ck_assert_int_eq(of(&seen, "judge")->outcome, SB_FAIL);
+    ASSERT_HAS(of(&seen, "judge")->sample[0].index, place_text(outside));
+    expect_whole(of(&seen, "elsewhere"), SB_FAIL);
+    ASSERT_HAS(of(&seen, "elsewhere")->detail, "again, sides with the device judge; at the first difference the device "
+                                               "judge is wrong, and this is right");
+    ck_assert_int_eq(seen.count, 2);
     seen = serve(WRONG_OUTSIDE, sampled_id, "inside");
     ck_assert_int_eq(of(&seen, "inside")->outcome, SB_FAIL);
     seen = serve(WRONG_OUTSIDE, sampled_id, "overruns");
@@ -485,6 +514,7 @@ START_TEST(what_it_cannot_is_said)
         ck_assert_int_eq(seen.count, 2);
         seen = serve_in(&memory, sampled_id, "right,judge");
         ck_assert_int_eq(of(&seen, "judge")->outcome, SB_SKIP);
+        ck_assert_str_eq(of(&seen, "judge")->judge, ""); /* compared with nothing */
         expect_samples(of(&seen, "right"), SB_PASS, row_of[i].why);
     }
 }
@@ -596,6 +626,29 @@ START_TEST(another_crashes)
 }
 END_TEST
 
+/* Whoever gave the bytes of a judge that another proves wrong is wrong as well, whoever died in between. */
+START_TEST(it_takes_its_likes_along)
+{
+    static const char *const jobs[] = {"wrong,right", "wrong,crashes,right", "wrong,judge,crashes,otherwise"};
+    for (int i = 0; i < 3; i++) {
+        const struct seen seen = supervised(WRONG_OUTSIDE, jobs[i], 60);
+        ck_assert_int_eq(of(&seen, "judge")->outcome, SB_FAIL);
+        expect_whole(of(&seen, "wrong"), SB_FAIL);
+        ASSERT_HAS(of(&seen, "wrong")->detail, "every byte was the device judge's, which was found to be wrong");
+        if (i < 2)
+            expect_samples(of(&seen, "right"), SB_PASS, "the device judge is wrong: see its own result");
+        ck_assert_int_eq(seen.count, 3 + (i > 0));
+    }
+    /* One that fails by itself, in a later worker, has proved nothing against them. */
+    FILE *f = fopen(first_worker, "w");
+    ck_assert(f != NULL && fclose(f) == 0);
+    const struct seen seen = supervised(ERRS_LATER, "right,crashes,inside", 60);
+    ck_assert_int_eq(of(&seen, "judge")->outcome, SB_FAIL);
+    expect_whole(of(&seen, "right"), SB_PASS);
+    expect_samples(of(&seen, "inside"), SB_FAIL, "the device judge failed: see its own result");
+}
+END_TEST
+
 /* Starting over on samples is its own doing, not the judge's, whose result went out before. */
 START_TEST(a_crash_when_it_starts_over)
 {
@@ -645,6 +698,7 @@ static Suite *make_suite(void)
     tcase_add_test(t, a_device_that_fails_in_it);
     tcase_add_test(t, it_crashes_or_hangs_or_breaks_the_device);
     tcase_add_test(t, another_crashes);
+    tcase_add_test(t, it_takes_its_likes_along);
     tcase_add_test(t, a_crash_when_it_starts_over);
     tcase_add_test(t, an_op_has_one_judge_at_most);
     suite_add_tcase(s, t);

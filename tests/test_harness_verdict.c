@@ -112,6 +112,50 @@ START_TEST(a_device_judge_is_said)
 }
 END_TEST
 
+/* What compared nothing, or with a judge that is wrong, is no case compared whole. */
+START_TEST(a_device_judge_is_not_said_in_vain)
+{
+    static const char judge[] = "device judge, held to the sampled golden", tiles[] = "12 tiles of 64x64, 19 % of dw";
+    start();
+    add_large("wgrad_varlen_k/a", "ref", "stored golden", tiles);
+    struct sb_result *dead = add_large("wgrad_varlen_k/a", "mma_sync", judge, ""); /* at its launch */
+    dead->outcome = SB_FAIL;
+    dead->bytes_compared = 0;
+    add_large("wgrad_varlen_k/a", "judge", "sampled golden", tiles);
+    ck_assert(!sb_by_device_judge(dead));
+    for (int i = 0; i < report.results; i++)
+        snprintf(report.result[i].op, sizeof report.result[i].op, "wgrad_varlen_k");
+    sb_verdict(&report, &nothing, &cases, sb_op_table(), NULL, "");
+    ck_assert_msg(strstr(report.verdict, "; 1 case was compared on samples only") != NULL, "%s", report.verdict);
+    ck_assert_ptr_null(strstr(report.verdict, "compared whole"));
+    report.result[1].bytes_compared = 10; /* it differs, and the judge is wrong as well */
+    sb_verdict(&report, &nothing, &cases, sb_op_table(), NULL, "");
+    ck_assert_msg(strstr(report.verdict, "; 1 case was compared whole") != NULL, "%s", report.verdict);
+    report.result[2].outcome = SB_FAIL;
+    sb_verdict(&report, &nothing, &cases, sb_op_table(), NULL, "");
+    ck_assert_msg(strstr(report.verdict, "; 1 case was compared on samples only") != NULL, "%s", report.verdict);
+    ck_assert_ptr_null(strstr(report.verdict, "compared whole"));
+}
+END_TEST
+
+/* The last words of the longest line are not cut off: in what the run was weakened. */
+START_TEST(a_long_verdict_is_whole)
+{
+    static const char judge[] = "device judge, held to the sampled golden", tiles[] = "12 tiles of 64x64, 19 % of dw";
+    char partial[200]; /* as sb_partial_text may fill it */
+    start();
+    for (int i = 0; i < 4; i++)
+        add_large(i < 2 ? "fake/n=5" : "fake/n=6", "right", i < 2 ? judge : "sampled golden", i < 2 ? "" : tiles);
+    for (int i = 0; i < SB_OUTCOME_COUNT; i++)
+        report.count[i] = i == SB_FAIL ? 0 : 100000000;
+    memset(partial, 'x', sizeof partial - 1);
+    memcpy(partial + sizeof partial - 5, "last", 5);
+    sb_verdict(&report, &nothing, &cases, &fake_table, NULL, partial);
+    ck_assert_msg(strstr(report.verdict, "xlast") != NULL, "%s", report.verdict);
+    ck_assert(strlen(report.verdict) > 383);
+}
+END_TEST
+
 /* They hold of many outputs: whoever compared nothing else has compared no bit. */
 START_TEST(relations_alone_are_no_verdict)
 {
@@ -263,6 +307,8 @@ static Suite *make_suite(void)
     tcase_add_test(t, statuses);
     tcase_add_test(t, samples_are_said);
     tcase_add_test(t, a_device_judge_is_said);
+    tcase_add_test(t, a_device_judge_is_not_said_in_vain);
+    tcase_add_test(t, a_long_verdict_is_whole);
     tcase_add_test(t, relations_alone_are_no_verdict);
     tcase_add_test(t, requirements);
     tcase_add_test(t, ledger_lists_what_did_not_run);

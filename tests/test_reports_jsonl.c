@@ -682,7 +682,7 @@ START_TEST(the_schema_page_documents_every_field)
     must_document(sample + 1, sb_sample_fields);
     must_document(ledger + 1, sb_ledger_fields);
     static const char *const others[] = {"`results`", "`ledgers`", "`counts`", "`exit_status`",
-                                         "`verdict` | text, 383"};
+                                         "`verdict` | text, 511"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         ck_assert_ptr_nonnull(strstr(end + 1, others[i]));
     for (int outcome = 0; outcome < SB_OUTCOME_COUNT; outcome++)
