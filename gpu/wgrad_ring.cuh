@@ -179,9 +179,12 @@ static __device__ __forceinline__ bool warp_wait_empty(uint32_t shared, const st
 static struct sb_status check_tiles(const struct sb_wgrad_args *args, const void *dw)
 {
     const int64_t most_columns = INT32_MAX / 2, most_tiles = INT32_MAX;
+    const int64_t most_rows = INT32_MAX - tile_k; // a segment's, rounded up to whole stages, are counted in 32 bits
     const struct sb_status status = sb_wgrad_check_args(args, dw);
     if (status.code != SB_OK)
         return status;
+    if (args->T > most_rows)
+        return sb_reject(SB_TOO_LARGE, args->T, most_rows, 0);
     if (args->M > most_columns || args->N > most_columns)
         return sb_reject(SB_TOO_LARGE, args->M > most_columns ? args->M : args->N, most_columns, 0);
     int64_t tiles;

@@ -256,8 +256,8 @@ const char *sb_wgrad_self_check(struct sb_wgrad_self_checks *checks, sb_wgrad_wa
         const cudaError_t error = check_device(&findings, run);
         if (error != cudaSuccess)
             cudaGetLastError(); // what does not stay is not for the caller's next look
+        explain(failure, sizeof checks->device[device].failure, error, &findings); // asks the device, maybe
         cudaThreadExchangeStreamCaptureMode(&mode);
-        explain(failure, sizeof checks->device[device].failure, error, &findings);
         checks->device[device].done = true;
     }
     return failure[0] != '\0' ? failure : NULL;

@@ -39,9 +39,9 @@ struct sb_gpu_result sb_wgrad_varlen_k_judge(const struct sb_wgrad_args *args, v
 /* The same by wgmma and bulk tensor copies: sm_90a alone (H100, H200). Rows of dy and x that follow a segment may be
  * read, up to 63 of them and inside the tensors, but have no part in the result.
  *
- * Two launches, no workspace, no host synchronisation. Returns sb_wgrad_check_args' rejections, then SB_TOO_LARGE
- * {M or N, largest} past what 32-bit coordinates reach; cuda_error of the launches and of describing dy and x to the
- * copy engine otherwise. */
+ * Two launches, no workspace, no host synchronisation. Returns sb_wgrad_check_args' rejections, then SB_TOO_LARGE {T, M
+ * or N, largest} past what 32-bit coordinates reach and {E, INT32_MAX} where there are more 128 x 256 output tiles than
+ * that; cuda_error of the launches and of describing dy and x to the copy engine otherwise. */
 struct sb_gpu_result sb_wgrad_varlen_k_wgmma(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
                                              void *stream);
 

@@ -604,6 +604,28 @@ START_TEST(wgrad_refuses_other_tensor_cores)
 }
 END_TEST
 
+/* Their stages are counted in 32 bits, a short one included. */
+START_TEST(wgrad_by_bulk_copies_has_a_longest_call)
+{
+    const int64_t launches = sb_gpu_launches(), longest = INT32_MAX - 64;
+    struct sb_wgrad_args args = {.dy = address(0x1000),
+                                 .x = address(0x2000),
+                                 .cu_seqlens = address(0x3000),
+                                 .T = longest + 1,
+                                 .Tx = longest + 1,
+                                 .M = 8,
+                                 .N = 8,
+                                 .E = 1,
+                                 .ld_dy = 8,
+                                 .ld_x = 8,
+                                 .out_dtype = SB_F32};
+    assert_rejected(sb_wgrad_varlen_k_wgmma(&args, address(0x4000), address(0x5000), NULL),
+                    sb_reject(SB_TOO_LARGE, longest + 1, longest, 0), launches);
+    assert_rejected(sb_wgrad_varlen_k_tcgen05(&args, address(0x4000), address(0x5000), NULL),
+                    sb_reject(SB_TOO_LARGE, longest + 1, longest, 0), launches);
+}
+END_TEST
+
 /* Nobody is asked to try: that would launch something. */
 START_TEST(wgrad_tcgen05_is_of_one_family)
 {
@@ -678,6 +700,7 @@ static Suite *make_suite(void)
     tcase_add_test(rest, wgrad_in_place_copies_nothing_for_a_rejected_call);
     tcase_add_test(rest, wgrad_in_place_wants_a_gradient_of_the_same_type);
     tcase_add_test(rest, wgrad_refuses_other_tensor_cores);
+    tcase_add_test(rest, wgrad_by_bulk_copies_has_a_longest_call);
     tcase_add_test(rest, wgrad_tcgen05_is_of_one_family);
     tcase_add_test(rest, a_call_without_a_gpu_is_an_error);
     suite_add_tcase(suite, rest);
