@@ -104,13 +104,6 @@ static __device__ __forceinline__ void ptx_fence_proxy_async()
 
 /* ---- Bulk tensor copies ------------------------------------------------------------------------------------------ */
 
-/* Fetches a tensor map, which lies in kernel parameters or global memory, ahead of its first use.
- * PTX ISA, "Data Movement and Conversion Instructions: prefetch.tensormap". */
-static __device__ __forceinline__ void ptx_prefetch_tensormap(const CUtensorMap *map)
-{
-    asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
-}
-
 /* Starts the copy of the map's box at (column, row) to `shared`; the whole box's bytes count towards the barrier, what
  * lies outside the tensor is written as zeros. One thread.
  * PTX ISA, "Data Movement and Conversion Instructions: cp.async.bulk.tensor". */

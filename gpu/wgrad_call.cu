@@ -65,6 +65,51 @@ cudaError_t sb_wgrad_launch_check(const struct sb_wgrad_args *args, struct sb_st
     return sb_launch(wgrad_check_arrays, dim3(1), dim3(check_threads), 0, stream, *args, status);
 }
 
+/* ---- Launch ---------------------------------------------------------------------------------------------------- */
+
+int64_t sb_wgrad_count_tiles(const struct sb_wgrad_args *args, int64_t tile_m, int64_t tile_n)
+{
+    int64_t tiles;
+    if (__builtin_mul_overflow(args->E, sb_cdiv(args->M, tile_m), &tiles) ||
+        __builtin_mul_overflow(tiles, sb_cdiv(args->N, tile_n), &tiles))
+        return INT64_MAX;
+    return tiles;
+}
+
+struct sb_status sb_wgrad_check_tiles(const struct sb_wgrad_args *args, const void *dw, int64_t tile_m, int64_t tile_n)
+{
+    const int64_t most_columns = INT32_MAX / 2;
+    const struct sb_status status = sb_wgrad_check_args(args, dw);
+    if (status.code != SB_OK)
+        return status;
+    if (args->M > most_columns || args->N > most_columns)
+        return sb_reject(SB_TOO_LARGE, args->M > most_columns ? args->M : args->N, most_columns, 0);
+    const int64_t tiles = sb_wgrad_count_tiles(args, tile_m, tile_n);
+    return tiles > INT32_MAX ? sb_reject(SB_TOO_LARGE, tiles, INT32_MAX, 0) : status;
+}
+
+cudaError_t sb_wgrad_ask_device(int *major, int *multiprocessors)
+{
+    int device = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    return error;
+}
+
+struct sb_gpu_result sb_wgrad_run(const struct sb_wgrad_args *args, void *dw, struct sb_status *status, void *stream,
+                                  sb_wgrad_check *check, sb_wgrad_compute *compute)
+{
+    const struct sb_status checked = check(args, dw);
+    if (checked.code != SB_OK)
+        return sb_result_rejected(checked);
+    const cudaStream_t on = (cudaStream_t)stream;
+    const cudaError_t error = sb_wgrad_launch_check(args, status, on);
+    return sb_result_of(error == cudaSuccess ? compute(args, dw, status, on) : error);
+}
+
 /* ---- Adapter --------------------------------------------------------------------------------------------------- */
 
 /* Elements between the rows of a rank-2 tensor: its width where it is dense. */

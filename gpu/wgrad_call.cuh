@@ -15,6 +15,25 @@ cudaError_t sb_wgrad_launch_check(const struct sb_wgrad_args *args, struct sb_st
 
 /* A path's checks that need no device: sb_wgrad_check_args and whatever the path adds. */
 typedef struct sb_status sb_wgrad_check(const struct sb_wgrad_args *args, const void *dw);
+/* A path's kernel, launched on a call that passed them. */
+typedef cudaError_t sb_wgrad_compute(const struct sb_wgrad_args *args, void *dw, const struct sb_status *status,
+                                     cudaStream_t stream);
+
+/* What a path's typed launch function comes to: `check`, the check of the arrays, `compute`. */
+struct sb_gpu_result sb_wgrad_run(const struct sb_wgrad_args *args, void *dw, struct sb_status *status, void *stream,
+                                  sb_wgrad_check *check, sb_wgrad_compute *compute);
+
+/* Output tiles of this size; INT64_MAX if their number does not fit. */
+int64_t sb_wgrad_count_tiles(const struct sb_wgrad_args *args, int64_t tile_m, int64_t tile_n);
+
+/* For a path that counts its tiles and columns in 32 bits: sb_wgrad_check_args, then SB_TOO_LARGE {M or N, 2^30 - 1},
+ * where the most columns leave room for one tile past the last, and {tiles, INT32_MAX}, where the most tiles leave room
+ * for one block's step past the last. */
+struct sb_status sb_wgrad_check_tiles(const struct sb_wgrad_args *args, const void *dw, int64_t tile_m, int64_t tile_n);
+
+/* The major compute capability and the multiprocessors of the current device. */
+cudaError_t sb_wgrad_ask_device(int *major, int *multiprocessors);
+
 /* A path's typed launch function. */
 typedef struct sb_gpu_result sb_wgrad_launch(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
                                              void *stream);

@@ -174,24 +174,12 @@ static __device__ __forceinline__ bool warp_wait_empty(uint32_t shared, const st
 
 /* ---- Host -------------------------------------------------------------------------------------------------------- */
 
-/* Everything that needs no device. The most tiles leave room for one block's step past the last; columns, which are
- * fewer than their tiles' columns, then fit the 32 bits of a bulk copy's coordinates. */
-static struct sb_status check_tiles(const struct sb_wgrad_args *args, const void *dw)
+/* Everything that needs no device. */
+static struct sb_status check_call(const struct sb_wgrad_args *args, const void *dw)
 {
-    const int64_t most_columns = INT32_MAX / 2, most_tiles = INT32_MAX;
     const int64_t most_rows = INT32_MAX - tile_k; // a segment's, rounded up to whole stages, are counted in 32 bits
-    const struct sb_status status = sb_wgrad_check_args(args, dw);
-    if (status.code != SB_OK)
-        return status;
-    if (args->T > most_rows)
-        return sb_reject(SB_TOO_LARGE, args->T, most_rows, 0);
-    if (args->M > most_columns || args->N > most_columns)
-        return sb_reject(SB_TOO_LARGE, args->M > most_columns ? args->M : args->N, most_columns, 0);
-    int64_t tiles;
-    if (__builtin_mul_overflow(args->E, sb_cdiv(args->M, tile_m) * sb_cdiv(args->N, tile_n), &tiles) ||
-        tiles > most_tiles)
-        return sb_reject(SB_TOO_LARGE, args->E, most_tiles, 0);
-    return status;
+    const struct sb_status status = sb_wgrad_check_tiles(args, dw, tile_m, tile_n);
+    return status.code == SB_OK && args->T > most_rows ? sb_reject(SB_TOO_LARGE, args->T, most_rows, 0) : status;
 }
 
 /* A map of a matrix without rows is refused, and without rows no copy is made: then it is of nothing. */

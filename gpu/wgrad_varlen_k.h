@@ -32,16 +32,17 @@ struct sb_gpu_result sb_wgrad_varlen_k_mma_sync(const struct sb_wgrad_args *args
 /* The same call, with the same memory, launches and rejections, in integers and f32 multiplications on ordinary cores:
  * the contract's bits on any GPU for which an image was built, whatever its tensor core computes, at a small part of
  * the speed. It is slower still by a large factor where, in 16 rows of a 128 x 128 tile, an operand that is not zero
- * has an exponent outside -50 .. 40. */
+ * has an exponent outside -50 .. 40. Its tiles are of 128 x 128. */
 struct sb_gpu_result sb_wgrad_varlen_k_judge(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
                                              void *stream);
 
 /* The same by wgmma and bulk tensor copies: sm_90a alone (H100, H200). Rows of dy and x that follow a segment may be
  * read, up to 63 of them and inside the tensors, but have no part in the result.
  *
- * Two launches, no workspace, no host synchronisation. Returns sb_wgrad_check_args' rejections, then SB_TOO_LARGE {T, M
- * or N, largest} past what 32-bit coordinates reach and {E, INT32_MAX} where there are more 128 x 256 output tiles than
- * that; cuda_error of the launches and of describing dy and x to the copy engine otherwise. */
+ * Two launches, no workspace, no host synchronisation. Returns sb_wgrad_check_args' rejections, then SB_TOO_LARGE {M or
+ * N, 2^30 - 1}, {tiles, INT32_MAX} for more 128 x 256 output tiles than that and {T, largest} for more rows than 32
+ * bits count; cuda_error of the launches and of describing dy and x to the copy engine otherwise, on another GPU
+ * cudaErrorNotSupported. */
 struct sb_gpu_result sb_wgrad_varlen_k_wgmma(const struct sb_wgrad_args *args, void *dw, struct sb_status *status,
                                              void *stream);
 

@@ -303,39 +303,23 @@ static __global__ void __launch_bounds__(threads, 1)
 
 /* ---- Launch ------------------------------------------------------------------------------------------------ */
 
-/* INT64_MAX if the count does not fit. */
-static int64_t count_tiles(const struct sb_wgrad_args *args)
-{
-    int64_t tiles;
-    if (__builtin_mul_overflow(args->E, sb_cdiv(args->M, tile_mn), &tiles) ||
-        __builtin_mul_overflow(tiles, sb_cdiv(args->N, tile_mn), &tiles))
-        return INT64_MAX;
-    return tiles;
-}
-
 /* Everything that needs no device. */
 static struct sb_status check_call(const struct sb_wgrad_args *args, const void *dw)
 {
-    const struct sb_status status = sb_wgrad_check_args(args, dw);
-    if (status.code != SB_OK)
-        return status;
-    const int64_t tiles = count_tiles(args);
-    return tiles > INT32_MAX ? sb_reject(SB_TOO_LARGE, tiles, INT32_MAX, 0) : status;
+    return sb_wgrad_check_tiles(args, dw, tile_mn, tile_mn);
+}
+
+static cudaError_t compute(const struct sb_wgrad_args *args, void *dw, const struct sb_status *status,
+                           cudaStream_t stream)
+{
+    const dim3 grid((unsigned)sb_wgrad_count_tiles(args, tile_mn, tile_mn));
+    return sb_launch(wgrad_judge, grid, dim3(threads), 0, stream, *args, dw, status);
 }
 
 extern "C" struct sb_gpu_result sb_wgrad_varlen_k_judge(const struct sb_wgrad_args *args, void *dw,
                                                         struct sb_status *status, void *stream)
 {
-    const struct sb_status checked = check_call(args, dw);
-    if (checked.code != SB_OK)
-        return sb_result_rejected(checked);
-
-    const cudaStream_t on = (cudaStream_t)stream;
-    const cudaError_t error = sb_wgrad_launch_check(args, status, on);
-    if (error != cudaSuccess)
-        return sb_result_of(error);
-    return sb_result_of(
-        sb_launch(wgrad_judge, dim3((unsigned)count_tiles(args)), dim3(threads), 0, on, *args, dw, status));
+    return sb_wgrad_run(args, dw, status, stream, check_call, compute);
 }
 
 /* ---- Adapter ----------------------------------------------------------------------------------------------- */

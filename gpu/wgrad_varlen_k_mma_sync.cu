@@ -251,28 +251,10 @@ static __global__ void __launch_bounds__(threads, 1)
 
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
-/* INT64_MAX if the count does not fit. */
-static int64_t count_tiles(const struct sb_wgrad_args *args)
-{
-    int64_t tiles;
-    if (__builtin_mul_overflow(args->E, sb_cdiv(args->M, tile_m), &tiles) ||
-        __builtin_mul_overflow(tiles, sb_cdiv(args->N, tile_n), &tiles))
-        return INT64_MAX;
-    return tiles;
-}
-
-/* Everything that needs no device. The most tiles leave room for one block's step past the last, the most columns for
- * one tile past the last. */
+/* Everything that needs no device. */
 static struct sb_status check_call(const struct sb_wgrad_args *args, const void *dw)
 {
-    const int64_t most_columns = INT32_MAX / 2;
-    const struct sb_status status = sb_wgrad_check_args(args, dw);
-    if (status.code != SB_OK)
-        return status;
-    if (args->M > most_columns || args->N > most_columns)
-        return sb_reject(SB_TOO_LARGE, args->M > most_columns ? args->M : args->N, most_columns, 0);
-    const int64_t tiles = count_tiles(args);
-    return tiles > INT32_MAX ? sb_reject(SB_TOO_LARGE, tiles, INT32_MAX, 0) : status;
+    return sb_wgrad_check_tiles(args, dw, tile_m, tile_n);
 }
 
 extern "C" const int sb_dynamic_shared_bytes_wgrad_mma_sync; // read from the object by tests/sass.py
@@ -282,10 +264,8 @@ template <bool gather, bool onto>
 static cudaError_t launch(const struct sb_wgrad_args *args, void *dw, const struct sb_status *status,
                           cudaStream_t stream)
 {
-    int device = 0, multiprocessors = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    int major = 0, multiprocessors = 0;
+    const cudaError_t error = sb_wgrad_ask_device(&major, &multiprocessors);
     if (error != cudaSuccess)
         return error;
     return sb_launch_large(wgrad_mma_sync<gather, onto>, dim3((unsigned)multiprocessors), dim3(threads),
@@ -300,19 +280,16 @@ static cudaError_t launch_for(const struct sb_wgrad_args *args, void *dw, const 
                               : launch<false, onto>(args, dw, status, stream);
 }
 
+static cudaError_t compute(const struct sb_wgrad_args *args, void *dw, const struct sb_status *status,
+                           cudaStream_t stream)
+{
+    return args->main_grad ? launch_for<true>(args, dw, status, stream) : launch_for<false>(args, dw, status, stream);
+}
+
 extern "C" struct sb_gpu_result sb_wgrad_varlen_k_mma_sync(const struct sb_wgrad_args *args, void *dw,
                                                            struct sb_status *status, void *stream)
 {
-    const struct sb_status checked = check_call(args, dw);
-    if (checked.code != SB_OK)
-        return sb_result_rejected(checked);
-
-    const cudaStream_t on = (cudaStream_t)stream;
-    const cudaError_t error = sb_wgrad_launch_check(args, status, on);
-    if (error != cudaSuccess)
-        return sb_result_of(error);
-    return sb_result_of(args->main_grad ? launch_for<true>(args, dw, status, on)
-                                        : launch_for<false>(args, dw, status, on));
+    return sb_wgrad_run(args, dw, status, stream, check_call, compute);
 }
 
 /* ---- Adapter ----------------------------------------------------------------------------------------------------- */

@@ -416,18 +416,6 @@ static cudaError_t map_call(struct maps *maps, const struct sb_wgrad_args *args)
     return error;
 }
 
-/* Attributes of the current device. */
-static cudaError_t ask_device(int *major, int *multiprocessors)
-{
-    int device = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(major, cudaDevAttrComputeCapabilityMajor, device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    return error;
-}
-
 extern "C" const int sb_dynamic_shared_bytes_wgrad_tcgen05; // read from the object by tests/sass.py
 const int sb_dynamic_shared_bytes_wgrad_tcgen05 = (int)shared_bytes;
 
@@ -437,7 +425,7 @@ static cudaError_t launch(const struct sb_wgrad_args *args, void *dw, const stru
 {
     struct maps maps;
     int major = 0, multiprocessors = 0;
-    cudaError_t error = ask_device(&major, &multiprocessors);
+    cudaError_t error = sb_wgrad_ask_device(&major, &multiprocessors);
     if (error == cudaSuccess)
         error = major == 10 ? map_call(&maps, args) : cudaErrorNotSupported;
     if (error != cudaSuccess)
@@ -450,7 +438,7 @@ static cudaError_t launch(const struct sb_wgrad_args *args, void *dw, const stru
 static struct sb_gpu_result run(const struct sb_wgrad_args *args, void *dw, struct sb_status *status, void *stream,
                                 int most_blocks, uint32_t *gave_up)
 {
-    const struct sb_status checked = check_tiles(args, dw);
+    const struct sb_status checked = check_call(args, dw);
     if (checked.code != SB_OK)
         return sb_result_rejected(checked);
 
@@ -491,7 +479,7 @@ extern "C" const char *sb_wgrad_tcgen05_fallback(void)
 
 extern "C" struct sb_gpu_result sb_run_wgrad_varlen_k_tcgen05(const struct sb_gpu_call *call)
 {
-    return sb_wgrad_run_call(call, check_tiles, sb_wgrad_varlen_k_tcgen05);
+    return sb_wgrad_run_call(call, check_call, sb_wgrad_varlen_k_tcgen05);
 }
 
 extern "C" const char *sb_cannot_wgrad_varlen_k_tcgen05(const struct sb_gpu_call *, int compute_capability)

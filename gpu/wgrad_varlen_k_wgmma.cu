@@ -212,12 +212,10 @@ static cudaError_t launch(const struct sb_wgrad_args *args, void *dw, const stru
                           cudaStream_t stream)
 {
     struct maps maps;
-    int device = 0, multiprocessors = 0;
-    cudaError_t error = map_call(&maps, args, dw);
-    if (error == cudaSuccess)
-        error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    int major = 0, multiprocessors = 0;
+    cudaError_t error = sb_wgrad_ask_device(&major, &multiprocessors);
+    if (error == cudaSuccess) // elsewhere the kernel is empty, and would leave dw as it is
+        error = major == 9 ? map_call(&maps, args, dw) : cudaErrorNotSupported;
     if (error != cudaSuccess)
         return error;
     const unsigned blocks = (unsigned)(multiprocessors / cluster * cluster);
@@ -237,24 +235,21 @@ static cudaError_t launch_for(const struct sb_wgrad_args *args, void *dw, const 
     return launch<false, 2, onto>(args, dw, status, stream);
 }
 
+static cudaError_t compute(const struct sb_wgrad_args *args, void *dw, const struct sb_status *status,
+                           cudaStream_t stream)
+{
+    return args->main_grad ? launch_for<true>(args, dw, status, stream) : launch_for<false>(args, dw, status, stream);
+}
+
 extern "C" struct sb_gpu_result sb_wgrad_varlen_k_wgmma(const struct sb_wgrad_args *args, void *dw,
                                                         struct sb_status *status, void *stream)
 {
-    const struct sb_status checked = check_tiles(args, dw);
-    if (checked.code != SB_OK)
-        return sb_result_rejected(checked);
-
-    const cudaStream_t on = (cudaStream_t)stream;
-    const cudaError_t error = sb_wgrad_launch_check(args, status, on);
-    if (error != cudaSuccess)
-        return sb_result_of(error);
-    return sb_result_of(args->main_grad ? launch_for<true>(args, dw, status, on)
-                                        : launch_for<false>(args, dw, status, on));
+    return sb_wgrad_run(args, dw, status, stream, check_call, compute);
 }
 
 /* ---- Adapter ----------------------------------------------------------------------------------------------------- */
 
 extern "C" struct sb_gpu_result sb_run_wgrad_varlen_k_wgmma(const struct sb_gpu_call *call)
 {
-    return sb_wgrad_run_call(call, check_tiles, sb_wgrad_varlen_k_wgmma);
+    return sb_wgrad_run_call(call, check_call, sb_wgrad_varlen_k_wgmma);
 }
